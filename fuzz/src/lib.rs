@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use amplihack_utils::sys::worked;
+use amplihack_utils::sys::thread_cpu_time;
 
 mod mutate;
 mod scratch;
@@ -74,9 +74,9 @@ fn random(target: &mut Target, options: &Options, read: &impl Fn(&[u8])) -> usiz
         // If the process dies, this is what it died of.
         let _ =
             current.set_len(0).and_then(|()| std::os::unix::fs::FileExt::write_all_at(&current, &input, 0));
-        let start = worked();
+        let start = thread_cpu_time();
         let why = attempt(target, &input, read);
-        slowest = slowest.max(worked().saturating_sub(start));
+        slowest = slowest.max(thread_cpu_time().saturating_sub(start));
         inputs += 1;
         if let Some(why) = why {
             found += 1;
@@ -112,8 +112,8 @@ fn say(line: &str) {
 /// Why an input is a find. The time is the processor's, and four times too slow is too slow: a busy machine may be so once.
 fn attempt(target: &Target, input: &[u8], read: &impl Fn(&[u8])) -> Option<String> {
     let once = || {
-        let start = worked();
-        catch_unwind(AssertUnwindSafe(|| read(input))).map(|()| worked().saturating_sub(start))
+        let start = thread_cpu_time();
+        catch_unwind(AssertUnwindSafe(|| read(input))).map(|()| thread_cpu_time().saturating_sub(start))
     };
     let most = (target.most)(input.len());
     let mut took = once().map_err(|_| "panics".to_owned());

@@ -3,11 +3,13 @@
 mod alone;
 mod calls;
 mod commands;
+mod guard;
 mod measure;
 mod random;
 mod recipes;
 mod scan;
 mod sdks;
+mod session;
 mod stage;
 mod streams;
 mod table;
@@ -23,7 +25,7 @@ use stage::Stage;
 
 const RUNS: usize = 200;
 const USAGE: &str =
-    "try: cargo xtask bench [--only recipes|commands|streams|secrets|verdicts] [--runs N] [--bins DIR]";
+    "try: cargo xtask bench [--only guard|recipes|commands|streams|secrets|verdicts] [--runs N] [--bins DIR]";
 
 /// Builds, measures, prints a table and, unless the binaries were given, writes `docs/benchmarks.md`.
 pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
@@ -47,10 +49,11 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
     }
     let (bins, guard) = match &given {
         Some(bins) => (bins.clone(), bins.join("amplihack-hooks")),
-        None => (build(COMMANDS)?, dist::hook_binary()?),
+        None => (build(COMMANDS)?, dist::hook_binary_in_order()?),
     };
     let stage = Stage::new(&bins, &guard)?;
     let mut rows = measure::rows(&stage, entries(&stage, runs))?;
+    rows.splice(1..1, guard_rows(&stage, runs)?);
     ui::say("the resolver, in one process");
     rows.extend(resolver(&bins, runs)?);
     ui::say("judging and scanning, in one process");
@@ -81,6 +84,15 @@ fn only(part: &str, given: Option<&Path>, runs: usize) -> Result<(), Failure> {
         "commands" => {
             let bins = built(MORE)?;
             (commands::HEADING, commands::section(&staged(&bins)?, &bins, runs)?)
+        }
+        "guard" => {
+            let hook =
+                given.map_or_else(dist::hook_binary_in_order, |bins| Ok(bins.join("amplihack-hooks")))?;
+            let stage = Stage::new(&built(COMMANDS)?, &hook)?;
+            let table = table::table(&guard_rows(&stage, runs)?);
+            ui::warn(&table);
+            // Its rows stand in a table with others.
+            return if given.is_some() { Ok(()) } else { write(&guard::replace_rows(&page()?, &table)) };
         }
         "verdicts" => (verdicts::HEADING, String::new()),
         _ => return Err(format!("there is no part {part:?}; {USAGE}")),
@@ -131,74 +143,49 @@ fn entries(stage: &Stage, runs: usize) -> Vec<Entry> {
     let amplihack = |args: &[&str]| Job::new(stage.amplihack(), args);
     let agent = |args: &[&str]| Job::new(stage.agent(), args);
     let floor = || Job::new("/bin/true", &[]);
-    let start = |name, args| Entry {
-        name,
-        goal: "",
-        ours: amplihack(args),
-        against: floor(),
-        until: Until::End,
-        runs,
-    };
-    let launch = |name, goal, until| Entry {
-        name,
+    let start = |name: &str, args| Entry::to_end(name, "", amplihack(args), floor(), runs);
+    let launch = |name: &str, goal, until| Entry {
+        name: name.to_owned(),
         goal,
         ours: amplihack(&["claude", "-p", "--prompt", "hi"]),
         against: agent(&["-p", "--", "hi"]),
         until,
         runs,
     };
-    let guard = |name, goal, payload| Entry {
-        name,
-        goal,
-        ours: Job::new(stage.guard(), &["pre-tool-use", "--host", "claude", "--policy", "standard"])
-            .reading(stage.payload(payload)),
-        against: floor().reading(stage.payload(payload)),
-        until: Until::End,
-        runs,
-    };
     let (prompt, sessions) = (stage.prompt(), stage.sessions());
     let piped = format!("cat '{}' | '{}' -p", prompt.display(), stage.agent().display());
     vec![
-        Entry {
-            name: "the floor: `/bin/true` against itself",
-            goal: "",
-            ours: floor(),
-            against: floor(),
-            until: Until::End,
-            runs,
-        },
-        guard(
-            "guard: `amplihack-hooks pre-tool-use` of `cargo test … | tail -20` against `/bin/true`",
-            "≤ 1.3 ×",
-            "plain",
-        ),
-        guard("guard: the same of `X=$(git rev-parse HEAD); …`, read by both parsers", "", "substitution"),
+        Entry::to_end("the floor: `/bin/true` against itself", "", floor(), floor(), runs),
         start("start: `amplihack --version` against `/bin/true`", &["--version"]),
         start("start: `amplihack --help` against `/bin/true`", &["--help"]),
         start("start: `amplihack which` against `/bin/true`", &["which"]),
-        Entry {
-            name: "`amplihack remote list`, 1,000 sessions, against `/bin/true`",
-            goal: "≤ 50 ms",
-            ours: amplihack(&["remote", "list", "--state-file", &sessions.to_string_lossy()]),
-            against: floor(),
-            until: Until::End,
+        Entry::to_end(
+            "`amplihack remote list`, 1,000 sessions, against `/bin/true`",
+            "≤ 50 ms",
+            amplihack(&["remote", "list", "--state-file", &sessions.to_string_lossy()]),
+            floor(),
             runs,
-        },
+        ),
         launch(
             "launch, to the agent's first byte: `amplihack claude -p --prompt hi` against the agent itself",
             "≤ 3 ms more",
             Until::FirstByte,
         ),
         launch("launch, to its end: the same", "≤ 5 ms more", Until::End),
-        Entry {
-            name: "a prompt of 1 MiB by stdin: `amplihack claude -p --prompt-file F` against `cat F | agent -p`",
-            goal: "",
-            ours: amplihack(&["claude", "-p", "--prompt-file", &prompt.to_string_lossy()]),
-            against: Job::new("/bin/sh", &["-c", &piped]),
-            until: Until::End,
+        Entry::to_end(
+            "a prompt of 1 MiB by stdin: `amplihack claude -p --prompt-file F` against `cat F` into `agent -p`",
+            "",
+            amplihack(&["claude", "-p", "--prompt-file", &prompt.to_string_lossy()]),
+            Job::new("/bin/sh", &["-c", &piped]),
             runs,
-        },
+        ),
     ]
+}
+
+/// The guard, while a session runs.
+fn guard_rows(stage: &Stage, runs: usize) -> Result<Vec<measure::Row>, Failure> {
+    let session = session::Session::begin(stage)?;
+    measure::rows(stage, guard::entries(stage, &session, runs)?)
 }
 
 /// The resolver against the bare walk, both in the process of an example of `amplihack-utils`.
@@ -241,6 +228,7 @@ const RECIPES: &[[&str; 4]] = &[
 /// What runs the other commands.
 const MORE: &[[&str; 4]] = &[
     ["--package", "amplihack-cli", "--bin", "amplihack"],
+    ["--package", "amplihack-testkit", "--bin", "fake-agent"],
     ["--package", "amplihack-remote", "--example", "speed"],
 ];
 /// What reads streams.

@@ -1,47 +1,21 @@
 //! `cargo xtask test --grid`: every whole journey with every agent, and a table of what came of each.
 
 use std::fmt::Write as _;
-use std::fs;
-use std::path::Path;
 
-use crate::{Failure, shell, test, ui};
+use crate::cell_tests::{CellLines, cells, read_page, verdict};
+use crate::{Failure, shell, ui};
 
 /// The page with the grid, which the tests hold to be that of the test kit.
 const PAGE: &str = "docs/explanation/journeys.md";
-/// The tests of the grid.
-const TESTS: [&str; 5] = ["--package", "amplihack-cli", "--test", "it", "grid::"];
 
 /// Makes all journeys and prints the table; fails if one failed or was not made.
 pub(crate) fn run() -> Result<(), Failure> {
-    let page = shell::root().join(PAGE);
-    let page =
-        fs::read_to_string(&page).map_err(|error| format!("failed to read {}: {error}", page.display()))?;
-    // Each cell leaves a line in a file of its own when it is done.
-    let lines = shell::target().join("tmp/grid");
-    if lines.exists() {
-        fs::remove_dir_all(&lines)
-            .map_err(|error| format!("failed to remove {}: {error}", lines.display()))?;
-    }
-    let mut args = vec!["--long".to_owned()];
-    args.extend(TESTS.map(str::to_owned));
-    let tested = test::run(&args);
-    let outcome = |journey: &str, agent: &str| read(&lines.join(format!("{journey}.{agent}")));
-    let (text, open) = table(&page, &outcome);
+    let page = read_page(&shell::root().join(PAGE))?;
+    let (lines, tested) = CellLines::of_run("grid::", "grid")?;
+    let (text, open) = table(&page, &|journey, agent| lines.get(journey, agent));
     ui::say(&text);
     tested?;
-    verdict(&open)
-}
-
-/// Fails unless every cell holds or is named with its reason.
-fn verdict(open: &[String]) -> Result<(), Failure> {
-    if open.is_empty() {
-        return Ok(());
-    }
-    Err(format!("the grid is not whole: {}", open.join("; ")))
-}
-
-fn read(file: &Path) -> Option<String> {
-    fs::read_to_string(file).ok().map(|text| text.trim().to_owned())
+    verdict("grid", &open)
 }
 
 /// The grid of `page` with what `outcome` says of each cell, and the cells that neither hold nor are named. One that says nothing has
@@ -78,14 +52,10 @@ fn table(page: &str, outcome: &dyn Fn(&str, &str) -> Option<String>) -> (String,
     (text + &reasons, open)
 }
 
-/// The cells of a row in Markdown.
-fn cells(line: &str) -> Vec<&str> {
-    line.trim_matches('|').split('|').map(str::trim).collect()
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{table, verdict};
+    use super::table;
+    use crate::cell_tests::verdict;
 
     const PAGE: &str = "text\n\n| journey | tests | a | b | c | d | typed |\n|---|---|---|---|---|---|---|\n\
         | `auto` | `grid::auto` | holds | holds | holds (nightly) | named (1) | `x` |\n\n1. It cannot.\n";
@@ -113,8 +83,8 @@ mod tests {
             ]
         );
         assert_eq!(open, ["auto, b: FAILED", "auto, d: not run"]);
-        assert!(verdict(&open).is_err() && verdict(&[]).is_ok());
-        assert!(verdict(&table("", &outcome).1).is_err());
+        assert!(verdict("grid", &open).is_err() && verdict("grid", &[]).is_ok());
+        assert!(verdict("grid", &table("", &outcome).1).is_err());
     }
 
     #[test]

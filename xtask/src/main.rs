@@ -3,6 +3,7 @@
 
 mod agents;
 mod bench;
+mod cell_tests;
 mod command_line;
 mod compliance;
 mod debian;
@@ -10,6 +11,7 @@ mod dist;
 mod docs;
 mod examples;
 mod grid;
+mod guard_table;
 mod man;
 mod minimal_versions;
 mod nightly;
@@ -22,19 +24,22 @@ use std::process::ExitCode;
 
 const USAGE: &str = "\
 usage: cargo xtask test [--long] [RUNNER ARGS…]   install what the tests need, then run them
+       cargo xtask test --shipped-hook            the guard's tests alone, with the hook binary as it is shipped; the first line ends with them
        cargo xtask test --grid                    every whole journey with every agent, and the table of what came of each
+       cargo xtask test --guard-table             every situation of the guard table, and docs/reference/guard-table.md
        cargo xtask compliance [--static] [--rows TEXT] [--fault NAME] [--jobs N]
                                                   every promise of docs/compliance.md tried, and broken once; --static: count only
        cargo xtask nightly [--seconds N] [--seed N] [--fuzz-only]
                                                   every fuzz program for N seconds (60), the long form of the tests, the promises
        cargo xtask dist [--bins DIR] [--out DIR]  a release: static binaries, completions, manual, sums; --bins: of these binaries
+       cargo xtask dist --hook-binary             the hook binary alone, into target/hook-binary
        cargo xtask agents                         the pinned agent CLIs, below agents/, by npm
        cargo xtask docs [--check]                 API documentation and generated pages; --check: fail if a page is out of date
        cargo xtask man [DIR]                      manual pages of every command, into dist/man
        cargo xtask examples                       run every example of the Amp SDK against its fake CLI
        cargo xtask minimal-versions               whether the lowest versions that the manifests ask for compile
        cargo xtask bench [--runs N] [--bins DIR]  timings, into docs/benchmarks.md; --bins: use these binaries, write nothing
-       cargo xtask bench --only PART              one section of that page: recipes, commands, streams, secrets, verdicts";
+       cargo xtask bench --only PART              one part of that page: guard, recipes, commands, streams, secrets, verdicts";
 
 /// A chore that could not be done, in words for a person. An empty text: it has been said already.
 type Failure = String;
@@ -45,9 +50,12 @@ fn main() -> ExitCode {
     let rest = args.get(1..).unwrap_or_default();
     let done = match chore {
         Some("test") if rest == ["--grid"] => grid::run(),
+        Some("test") if rest == ["--guard-table"] => guard_table::run(),
         Some("test") => test::run(rest),
         Some("compliance") => compliance::run(rest),
         Some("dist") => dist::run(rest),
+        // What a linker is, in a build of `dist`.
+        Some(dist::LINK) => dist::link(rest),
         Some("nightly") => nightly::run(rest),
         Some("agents") => agents::run(rest),
         Some("docs") => docs::run(rest),

@@ -1,5 +1,5 @@
-//! `cargo xtask nightly`: every fuzz program for a while, with inputs that no night before had, then the long form of the tests, then
-//! every promise of `docs/compliance.md` broken once.
+//! `cargo xtask nightly`: every fuzz program for a while, with inputs that no night before had, then the long form of the tests and
+//! the whole guard table, then every promise of `docs/compliance.md` broken once.
 
 use std::fmt::Write as _;
 use std::hash::{BuildHasher, RandomState};
@@ -7,7 +7,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use crate::{Failure, compliance, shell, test, ui};
+use crate::{Failure, compliance, guard_table, shell, test, ui};
 
 /// How long a program may go on beyond its time, for its last input.
 const PATIENCE: Duration = Duration::from_mins(3);
@@ -68,14 +68,19 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
     }
 }
 
-/// The long form of the tests, and the promises even if a test failed.
+/// The long form of the tests; the whole guard table and the promises even if a test failed.
 fn tests() -> Result<(), Failure> {
     let tests = test::run(&["--long".to_owned()]);
+    // Its cells were among them; this run writes the page.
+    let table = guard_table::run();
+    if let Err(text) = &table {
+        ui::warn(&format!("error: {text}"));
+    }
     let promises = compliance::run(&[]);
     if let Err(text) = &promises {
         ui::warn(&format!("error: {text}"));
     }
-    tests.and(promises)
+    tests.and(table).and(promises)
 }
 
 fn options(args: &[String]) -> Result<Options, Failure> {

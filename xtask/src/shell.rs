@@ -27,6 +27,14 @@ pub(crate) fn cargo() -> Command {
     program(variable("CARGO").unwrap_or_else(|| "cargo".into()))
 }
 
+/// `command`, which so far names a program only, as one that takes what others leave of the processor.
+pub(crate) fn behind_others(command: Command) -> Command {
+    let Some(nice) = find("nice") else { return command };
+    let mut behind = program(nice);
+    behind.args(["-n", "19"]).arg(command.get_program());
+    behind
+}
+
 /// `name` in the workspace's root.
 pub(crate) fn program(name: impl Into<OsString>) -> Command {
     let mut command = Command::new(name.into());

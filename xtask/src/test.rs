@@ -1,13 +1,31 @@
 //! `cargo xtask test`: from a bare machine to a verdict on the whole workspace.
 
 use std::io::{BufRead, BufReader, Read, Write};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::thread::JoinHandle;
 
 use crate::summary::Summary;
-use crate::{Failure, agents, debian, examples, shell, ui};
+use crate::{Failure, agents, debian, dist, examples, shell, ui};
 
 /// What is there only with the feature `otel`, which the shipped build has not.
 const OTEL: &[&[&str]] = &[&["amplihack-export", "--lib"], &["amplihack-cli", "--test", "otel"]];
+
+/// What is run again with the hook binary as it is shipped: another C library, another allocator, another order of functions.
+const GUARD: &[&[&str]] = &[
+    &["--package", "amplihack-hooks", "--test", "it"],
+    &[
+        "--package",
+        "amplihack-cli",
+        "--test",
+        "it",
+        "control_plane::",
+        "wrappers::",
+        "real_guard::",
+        "policy::",
+        "overhead::",
+    ],
+];
 
 /// What is built and tested. The fuzz programs are run by `cargo xtask nightly`; that they compile is clippy's to say.
 const EVERYTHING: [&str; 3] = ["--workspace", "--exclude", "amplihack-fuzz"];
@@ -15,6 +33,7 @@ const EVERYTHING: [&str; 3] = ["--workspace", "--exclude", "amplihack-fuzz"];
 /// Installs what is missing, builds, runs every test, and ends with the counts.
 pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
     debian::ensure();
+    dist::ensure();
     agents::ensure();
     let long = args.iter().any(|arg| arg == "--long");
     let args: Vec<&String> = args.iter().filter(|arg| *arg != "--long").collect();
@@ -29,7 +48,9 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
     }
     shell::run(&mut build)?;
 
-    let mut runs = vec![runner(&args)];
+    let only_the_guard = args == ["--shipped-hook"];
+    let shipped = if args.is_empty() || only_the_guard { Some(ShippedHook::begin()?) } else { None };
+    let mut runs = if only_the_guard { Vec::new() } else { vec![runner(&args)] };
     if args.is_empty() {
         let mut doc_tests = shell::cargo();
         doc_tests.args(["test", "--quiet", "--doc", "--no-fail-fast"]).args(EVERYTHING);
@@ -46,13 +67,28 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
 
     let mut total = Summary::default();
     let mut failure = None;
-    for command in &mut runs {
+    let mut run = |command: &mut Command, failure: &mut Option<Failure>| -> Result<(), Failure> {
         if long {
             command.env("AMPLIHACK_TEST_LONG", "1");
         }
         let (summary, outcome) = watched(command)?;
         total.add(summary);
-        failure = failure.or(outcome.err());
+        if failure.is_none() {
+            *failure = outcome.err();
+        }
+        Ok(())
+    };
+    for command in &mut runs {
+        run(command, &mut failure)?;
+    }
+    match shipped.map(ShippedHook::runs) {
+        Some(Ok(runs)) => {
+            for mut command in runs {
+                run(&mut command, &mut failure)?;
+            }
+        }
+        Some(Err(why)) => failure = failure.or(Some(why)),
+        None => {}
     }
     if args.is_empty() {
         failure = failure.or(examples::run(&[]).err());
@@ -67,11 +103,44 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
     Ok(())
 }
 
+/// The hook binary as it is shipped, which is built while other tests wait, by a process that gives way to them.
+struct ShippedHook(JoinHandle<Result<PathBuf, Failure>>);
+
+impl ShippedHook {
+    /// Begins to build it. The other programs of its directory are those of this build: later runs put others in their place.
+    fn begin() -> Result<Self, Failure> {
+        let directory = dist::hook_directory()?;
+        for name in ["amplihack", "recipe-runner-rs", "xpia-defend"] {
+            dist::place(&shell::target().join("debug").join(name), &directory.join(name))?;
+        }
+        Ok(Self(std::thread::spawn(dist::hook_binary_for_tests)))
+    }
+
+    /// What is run with it, when it is there.
+    fn runs(self) -> Result<Vec<Command>, Failure> {
+        let crashed = |_| "the build of the shipped hook binary crashed".to_owned();
+        let hook = self.0.join().map_err(crashed)??;
+        let directory = hook.parent().unwrap_or(&hook);
+        Ok(GUARD
+            .iter()
+            .map(|words| {
+                let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+                let mut run = runner(&words.iter().collect::<Vec<_>>());
+                run.env("AMPLIHACK_TEST_PROGRAMS", directory);
+                run
+            })
+            .collect())
+    }
+}
+
 /// nextest where it is installed, else cargo's own runner; `args` go to it, and select within the workspace.
 fn runner(args: &[&String]) -> Command {
     let mut command = shell::cargo();
     if shell::find("cargo-nextest").is_some() {
         command.args(["nextest", "run", "--no-fail-fast"]);
+        if !names_package(args) {
+            command.args(["--test-threads", &threads().to_string()]);
+        }
     } else {
         ui::say("cargo-nextest is not installed; cargo test runs the tests");
         command.args(["test", "--no-fail-fast", "--tests"]);
@@ -81,6 +150,12 @@ fn runner(args: &[&String]) -> Command {
     }
     command.args(args);
     command
+}
+
+/// Half as many tests again as there are processors: the tests of agents and of remote machines wait for half of their time.
+fn threads() -> usize {
+    let processors = std::thread::available_parallelism().map_or(2, usize::from);
+    processors + processors / 2
 }
 
 fn names_package(args: &[&String]) -> bool {

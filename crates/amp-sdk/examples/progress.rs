@@ -2,21 +2,21 @@
 
 mod common;
 
-use amp_sdk::testing::{FakeAmp, Reply};
+use amp_sdk::testing::{FakeAmp, FakeReply};
 use amp_sdk::{ContentBlock, StreamMessage, execute};
 use common::{cli, say};
 use serde_json::json;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> amp_sdk::Result<()> {
-    let reply = Reply::new()
+    let reply = FakeReply::new()
         .init()
         .assistant("I'll look at the project. ")
         .tool_use("tu_1", "Read", &json!({ "path": "Cargo.toml" }))
         .tool_result("tu_1", "[workspace]", false)
         .assistant("It is a Rust workspace.")
         .result("It is a Rust workspace.");
-    let (options, _fake) = cli(FakeAmp::new().run(reply))?;
+    let (options, _fake) = cli(FakeAmp::new().with_run(reply))?;
     let mut messages = execute(prompt("What is this?"), options);
     while let Some(message) = messages.next().await {
         match message? {

@@ -3,9 +3,9 @@
 
 mod common;
 
-use amp_sdk::permissions::{self, Add, evaluate};
-use amp_sdk::testing::{FakeAmp, Reply};
-use amp_sdk::{Action, Amp, Options, Permission, StreamMessage, execute};
+use amp_sdk::permissions::{self, PermissionAddOptions, evaluate};
+use amp_sdk::testing::{FakeAmp, FakeReply};
+use amp_sdk::{AmpContext, Options, Permission, PermissionAction, StreamMessage, execute};
 use common::{cli, say};
 use serde_json::{Map, json};
 
@@ -19,11 +19,11 @@ async fn main() -> amp_sdk::Result<()> {
         "type": "result", "subtype": "success", "is_error": false, "result": "I may not run the tests.",
         "duration_ms": 1, "num_turns": 1, "session_id": "T-1", "permission_denials": ["Bash: cargo nextest run"],
     });
-    let fake = FakeAmp::new().command(&["permissions", "add"], Reply::new());
-    let (given, _fake) = cli(fake.run(Reply::new().init().message(&denied)))?;
+    let fake = FakeAmp::new().with_command(&["permissions", "add"], FakeReply::new());
+    let (given, _fake) = cli(fake.with_run(FakeReply::new().init().message(&denied)))?;
 
     // 1. A run under rules that reject every command.
-    let rules = vec![Permission::new("Bash", Action::Reject)];
+    let rules = vec![Permission::new("Bash", PermissionAction::Reject)];
     let options =
         Options { permissions: rules.clone(), no_notifications: true, no_ide: true, ..given.clone() };
     let mut messages = execute("Run the tests", options);
@@ -36,17 +36,23 @@ async fn main() -> amp_sdk::Result<()> {
     }
 
     // 2. A narrower rule in front, and what it changes.
-    let promoted = Permission::new("Bash", Action::Allow).matching("cmd", "cargo nextest *");
+    let promoted = Permission::new("Bash", PermissionAction::Allow).with_match("cmd", "cargo nextest *");
     let with: Vec<Permission> = [vec![promoted.clone()], rules.clone()].concat();
     for cmd in ["cargo nextest run", "cargo publish", "curl example.org"] {
         let [before, after] =
             [&rules, &with].map(|rules| evaluate(rules, "Bash", &command(cmd), None).action);
-        let word = |action: Option<Action>| action.map_or("runs", Action::as_str);
+        let word = |action: Option<PermissionAction>| action.map_or("runs", PermissionAction::as_str);
         say(format_args!("{cmd}: {} -> {}\n", word(before), word(after)));
     }
 
     // 3. The rule for a whole tool goes to Amp itself: its command takes no patterns.
-    permissions::add(&Amp::from(given), "Read", Action::Allow, &Add::default()).await?;
+    permissions::add(
+        &AmpContext::from(given),
+        "Read",
+        PermissionAction::Allow,
+        &PermissionAddOptions::default(),
+    )
+    .await?;
     say("added: allow Read\n");
     Ok(())
 }

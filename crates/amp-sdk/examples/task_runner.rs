@@ -6,7 +6,7 @@ mod common;
 
 use std::process::ExitCode;
 
-use amp_sdk::testing::{FakeAmp, Reply};
+use amp_sdk::testing::{FakeAmp, FakeReply};
 use common::{cli, say};
 
 fn main() -> ExitCode {
@@ -23,7 +23,7 @@ fn main() -> ExitCode {
 }
 
 fn task() -> amp_sdk::Result<String> {
-    let fake = FakeAmp::new().run(Reply::success("A control plane for coding agents."));
+    let fake = FakeAmp::new().with_run(FakeReply::success("A control plane for coding agents."));
     let (options, _fake) = cli(fake)?;
     amp_sdk::blocking::run(prompt("What does this project do?"), options)
 }

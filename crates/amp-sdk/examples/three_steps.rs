@@ -2,18 +2,18 @@
 
 mod common;
 
-use amp_sdk::testing::{FakeAmp, Reply};
-use amp_sdk::{Amp, ContinueThread, Options, run, threads, visibility};
+use amp_sdk::testing::{FakeAmp, FakeReply};
+use amp_sdk::{AmpContext, ContinueThread, Options, run, threads, visibility};
 use common::{cli, say};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> amp_sdk::Result<()> {
     let steps = FakeAmp::new()
-        .run(Reply::success("The parser accepts empty names."))
-        .run(Reply::success("Empty names are refused now."))
-        .run(Reply::success("Two tests added; both pass."));
+        .with_run(FakeReply::success("The parser accepts empty names."))
+        .with_run(FakeReply::success("Empty names are refused now."))
+        .with_run(FakeReply::success("Two tests added; both pass."));
     let (given, fake) = cli(steps)?;
-    let thread = threads::new(&Amp::from(given.clone()), Some(visibility::PRIVATE)).await?;
+    let thread = threads::new(&AmpContext::from(given.clone()), Some(visibility::PRIVATE)).await?;
     say(format_args!("thread {thread}\n"));
     for step in [
         "Analyse src/auth.rs for improvements",
@@ -24,7 +24,7 @@ async fn main() -> amp_sdk::Result<()> {
         say(format_args!("\n> {step}\n{}\n", run(step, options).await?));
     }
     // The fake noted down how it was called.
-    for call in fake.iter().flat_map(amp_sdk::testing::Fake::calls).skip(1) {
+    for call in fake.iter().flat_map(amp_sdk::testing::InstalledFake::calls).skip(1) {
         say(format_args!("amp {}\n", call.args.join(" ")));
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! The same for programs without a runtime.
+//! Runs and streams for programs without a runtime.
 //!
 //! Each run has a thread with a runtime of its own; may be called from anywhere, also from within a runtime, which it blocks.
 
@@ -9,21 +9,27 @@ use tokio::sync::oneshot;
 
 use crate::error::{CliEnd, Error, Result};
 use crate::options::Options;
-use crate::prompt::Prompt;
-use crate::run::Answer;
-use crate::stream::{Facts, MessageStream};
+use crate::prompt::AmpPrompt;
+use crate::run::RunAnswer;
+use crate::stream::{MessageStream, StreamFacts};
 use crate::wire::StreamMessage;
 
 /// [`crate::run`], blocking.
-pub fn run(prompt: impl Into<Prompt>, options: Options) -> Result<String> {
+///
+/// # Errors
+/// Those of [`crate::run`], and `task_exit` if no thread or runtime can be had.
+pub fn run(prompt: impl Into<AmpPrompt>, options: Options) -> Result<String> {
     let prompt = prompt.into();
     on_a_thread("run a prompt", || crate::run(prompt, options))?
 }
 
-/// [`crate::answer`], blocking.
-pub fn answer(prompt: impl Into<Prompt>, options: Options) -> Result<Answer> {
+/// [`crate::run_to_answer`], blocking.
+///
+/// # Errors
+/// Those of [`crate::run_to_answer`], and `task_exit` if no thread or runtime can be had.
+pub fn run_to_answer(prompt: impl Into<AmpPrompt>, options: Options) -> Result<RunAnswer> {
     let prompt = prompt.into();
-    on_a_thread("run a prompt", || crate::answer(prompt, options))?
+    on_a_thread("run a prompt", || crate::run_to_answer(prompt, options))?
 }
 
 /// Runs a future to its end on a thread with a runtime of its own.
@@ -39,36 +45,39 @@ fn no_thread(what: &str, error: &std::io::Error) -> Error {
 }
 
 /// [`crate::execute`] as an iterator. Nothing is started before the first `next`; dropping it ends the CLI.
-pub fn execute(prompt: impl Into<Prompt>, options: Options) -> Messages {
-    Messages { state: State::Waits(Box::new((prompt.into(), options))), facts: Facts::default() }
+pub fn execute(prompt: impl Into<AmpPrompt>, options: Options) -> BlockingMessages {
+    BlockingMessages {
+        state: BlockingStreamState::Waits(Box::new((prompt.into(), options))),
+        facts: StreamFacts::default(),
+    }
 }
 
-/// What [`execute`] gives.
+/// Messages of a run, as [`execute`] yields them.
 #[derive(Debug)]
-pub struct Messages {
-    state: State,
-    facts: Facts,
+pub struct BlockingMessages {
+    state: BlockingStreamState,
+    facts: StreamFacts,
 }
 
 #[derive(Debug)]
-enum State {
-    Waits(Box<(Prompt, Options)>),
-    Runs(Run),
+enum BlockingStreamState {
+    Waits(Box<(AmpPrompt, Options)>),
+    Runs(StreamThread),
     Over,
 }
 
 /// A message with what is known of the run when it came, or the end with that.
-type Sent = (Option<Result<StreamMessage>>, Facts);
+type SentMessage = (Option<Result<StreamMessage>>, StreamFacts);
 
 #[derive(Debug)]
-struct Run {
-    messages: Receiver<Sent>,
+struct StreamThread {
+    messages: Receiver<SentMessage>,
     /// Dropping it ends the thread, and with it the CLI.
     goes_on: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Messages {
+impl BlockingMessages {
     /// See [`MessageStream::end`].
     pub fn end(&self) -> Option<&CliEnd> {
         self.facts.end.as_ref()
@@ -85,23 +94,23 @@ impl Messages {
     }
 }
 
-impl Iterator for Messages {
+impl Iterator for BlockingMessages {
     type Item = Result<StreamMessage>;
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            match std::mem::replace(&mut self.state, State::Over) {
-                State::Over => return None,
-                State::Waits(asked) => match Run::start(asked.0, asked.1) {
-                    Ok(run) => self.state = State::Runs(run),
+            match std::mem::replace(&mut self.state, BlockingStreamState::Over) {
+                BlockingStreamState::Over => return None,
+                BlockingStreamState::Waits(asked) => match StreamThread::start_thread(asked.0, asked.1) {
+                    Ok(run) => self.state = BlockingStreamState::Runs(run),
                     Err(error) => return Some(Err(error)),
                 },
-                State::Runs(run) => {
+                BlockingStreamState::Runs(run) => {
                     // The sender is gone only if its thread panicked.
                     let (item, facts) = run.messages.recv().ok()?;
                     self.facts = facts;
                     if item.is_some() {
-                        self.state = State::Runs(run);
+                        self.state = BlockingStreamState::Runs(run);
                     }
                     return item;
                 }
@@ -110,18 +119,18 @@ impl Iterator for Messages {
     }
 }
 
-impl Run {
-    fn start(prompt: Prompt, options: Options) -> Result<Self> {
+impl StreamThread {
+    fn start_thread(prompt: AmpPrompt, options: Options) -> Result<Self> {
         // Without room, so that nothing is read ahead of whoever asks.
         let (sender, messages) = sync_channel(0);
         let (goes_on, ended) = oneshot::channel();
         let failed = |error| no_thread("run a prompt", &error);
-        let runtime = amplihack_session::runtime().map_err(failed)?;
+        let runtime = amplihack_session::build_runtime().map_err(failed)?;
         let work = move || {
             runtime.block_on(async {
                 let stream = crate::execute(prompt, options);
                 tokio::select! {
-                    () = send(stream, &sender) => {}
+                    () = forward_messages(stream, &sender) => {}
                     _ = ended => {}
                 }
             });
@@ -131,7 +140,7 @@ impl Run {
     }
 }
 
-async fn send(mut stream: MessageStream, sender: &SyncSender<Sent>) {
+async fn forward_messages(mut stream: MessageStream, sender: &SyncSender<SentMessage>) {
     loop {
         let item = stream.next().await;
         let over = item.is_none();
@@ -141,7 +150,7 @@ async fn send(mut stream: MessageStream, sender: &SyncSender<Sent>) {
     }
 }
 
-impl Drop for Run {
+impl Drop for StreamThread {
     fn drop(&mut self) {
         // In this order: whoever sends finds nobody, whoever waits is told, and then the CLI is gone.
         self.messages = sync_channel(0).1;

@@ -1,4 +1,4 @@
-//! What each known CLI version has, had or dropped, with the evidence for it: the table behind every `Unsupported`.
+//! Features that each known CLI version has, had or dropped, with the evidence for it: the table behind every `Unsupported`.
 
 mod table;
 
@@ -12,7 +12,7 @@ pub use table::TABLE;
 /// Something that the CLI may be asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
-pub enum Feature {
+pub enum CliFeature {
     /// `--execute` with `--stream-json`, the prompt on stdin.
     StreamJson,
     /// `--stream-json-thinking`.
@@ -109,27 +109,27 @@ pub enum Feature {
     Usage,
 }
 
-/// What a version of the CLI does with a [`Feature`].
+/// Treatment of a [`CliFeature`] by a version of the CLI.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Support {
-    /// It has it.
+pub enum FeatureSupport {
+    /// The version has the feature.
     Has,
-    /// It has it, and its help does not say so.
+    /// The version has the feature, and its help does not list it.
     Hidden,
-    /// It has it in another form than before.
+    /// The version has the feature in another form than before.
     Changed,
-    /// It had it once and refuses it now, or does something else.
+    /// The CLI had the feature once; the version refuses it, or does something else.
     Dropped,
-    /// It never had it.
+    /// No version up to this one has had the feature.
     Never,
     /// Nobody looked.
     Unknown,
 }
 
-impl Support {
-    /// Whether the SDK asks the CLI for it.
-    pub const fn usable(self) -> bool {
+impl FeatureSupport {
+    /// Reports whether the SDK asks the CLI for the feature.
+    pub const fn is_usable(self) -> bool {
         matches!(self, Self::Has | Self::Hidden | Self::Changed)
     }
 }
@@ -137,55 +137,63 @@ impl Support {
 /// A line of the table.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
-pub struct Row {
-    /// What it is about.
-    pub feature: Feature,
+pub struct FeatureRow {
+    /// The feature that the line is about.
+    pub feature: CliFeature,
     /// The flag or command, as a person would write it.
     pub name: &'static str,
     /// CLIs before [`KNOWN_BUILD`], as the documents of their time describe them; not run.
-    pub older: Support,
+    pub older: FeatureSupport,
     /// [`KNOWN_BUILD`] and, until somebody looked, everything after it.
-    pub current: Support,
-    /// Where that is known from, and what the SDK does about it.
+    pub current: FeatureSupport,
+    /// Source of that knowledge, and the SDK's treatment of the feature.
     pub note: &'static str,
 }
 
-impl Feature {
-    /// Its line of the table.
-    pub fn row(self) -> &'static Row {
-        const NONE: &Row = &Row {
-            feature: Feature::SystemPrompt,
+impl CliFeature {
+    /// Returns the feature's line of the table.
+    pub fn table_row(self) -> &'static FeatureRow {
+        const NONE: &FeatureRow = &FeatureRow {
+            feature: CliFeature::SystemPrompt,
             name: "",
-            older: Support::Unknown,
-            current: Support::Unknown,
+            older: FeatureSupport::Unknown,
+            current: FeatureSupport::Unknown,
             note: "",
         };
         TABLE.iter().find(|row| row.feature == self).unwrap_or(NONE)
     }
 
-    /// What `version` does with it; `None` stands for [`newest_known`].
-    pub fn support(self, version: Option<&Version>) -> Support {
-        let row = self.row();
-        if self == Self::SystemPrompt && amplihack_utils::sabotage::active("amp-system-prompt")
-            || row.current == Support::Dropped && amplihack_utils::sabotage::active("amp-evidence-dropped")
+    /// Returns the support for the feature in `version`; `None` stands for [`newest_known`].
+    pub fn support_in(self, version: Option<&Version>) -> FeatureSupport {
+        let row = self.table_row();
+        if self == Self::SystemPrompt && amplihack_utils::sabotage::is_active("amp-system-prompt")
+            || row.current == FeatureSupport::Dropped
+                && amplihack_utils::sabotage::is_active("amp-evidence-dropped")
         {
-            return Support::Has;
+            return FeatureSupport::Has;
         }
         if version.is_none_or(is_current) { row.current } else { row.older }
     }
 
-    /// Refuses what `version` does not have; `None` stands for [`newest_known`]. Starts nothing.
-    pub fn require(self, version: Option<&Version>) -> Result<()> {
-        if self.support(version).usable() {
+    /// Checks that `version` has it; `None` stands for [`newest_known`]. Starts nothing.
+    ///
+    /// # Errors
+    /// `unsupported_capability` if `version` does not have it.
+    pub fn require_in(self, version: Option<&Version>) -> Result<()> {
+        if self.support_in(version).is_usable() {
             return Ok(());
         }
-        let row = self.row();
+        let row = self.table_row();
         let version = version.cloned().unwrap_or_else(newest_known);
-        Err(Error::unsupported(row.name, Some(&version), Some(row.note).filter(|note| !note.is_empty())))
+        Err(Error::unsupported_feature(
+            row.name,
+            Some(&version),
+            Some(row.note).filter(|note| !note.is_empty()),
+        ))
     }
 }
 
-/// Whether `version` is [`KNOWN_BUILD`] or later.
+/// Reports whether `version` is [`KNOWN_BUILD`] or later.
 fn is_current(version: &Version) -> bool {
     (version.major, version.minor, version.patch) >= (0, 0, KNOWN_BUILD)
 }
@@ -201,22 +209,23 @@ mod tests {
             assert!(!row.name.is_empty() && !row.note.is_empty(), "{}", row.name);
         }
         // `Usage` is the last one.
-        assert_eq!(TABLE.len(), Feature::Usage as usize + 1);
+        assert_eq!(TABLE.len(), CliFeature::Usage as usize + 1);
     }
 
     #[test]
     fn what_the_current_cli_dropped_is_refused_by_name_and_version() {
         let old = Version::new(0, 0, 1_700_000_000);
-        for feature in [Feature::ThreadsReplay, Feature::ToolsUse, Feature::Tasks, Feature::VisibilityPublic]
+        for feature in
+            [CliFeature::ThreadsReplay, CliFeature::ToolsUse, CliFeature::Tasks, CliFeature::VisibilityPublic]
         {
-            let error = feature.require(None).unwrap_err();
+            let error = feature.require_in(None).unwrap_err();
             assert_eq!(error.kind(), "unsupported_capability");
             assert!(error.to_string().contains("0.0.1790142911"), "{error}");
-            assert!(feature.require(Some(&old)).is_ok(), "{feature:?}");
+            assert!(feature.require_in(Some(&old)).is_ok(), "{feature:?}");
         }
-        let released = crate::version::parse("0.0.1790142911-g7618fb (released 2026-09-23)").unwrap();
-        assert!(Feature::ThreadsReplay.require(Some(&released)).is_err());
-        assert!(Feature::ThreadsListJson.require(Some(&released)).is_ok());
-        insta::assert_snapshot!(Feature::ThreadsReplay.require(None).unwrap_err());
+        let released = crate::version::parse_version("0.0.1790142911-g7618fb (released 2026-09-23)").unwrap();
+        assert!(CliFeature::ThreadsReplay.require_in(Some(&released)).is_err());
+        assert!(CliFeature::ThreadsListJson.require_in(Some(&released)).is_ok());
+        insta::assert_snapshot!(CliFeature::ThreadsReplay.require_in(None).unwrap_err());
     }
 }

@@ -1,4 +1,4 @@
-//! What can go wrong: one enum, stable kinds, the end of the CLI and the tail of its stderr attached.
+//! Failures of the SDK: one enum, stable kinds, the end of the CLI and the tail of its stderr attached.
 
 mod kind;
 mod normalize;
@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use amplihack_agent::event::FailKind;
 use amplihack_session::RunEnd;
-use amplihack_utils::error::{ExitKind, Explain};
-use amplihack_utils::sys::Exit;
+use amplihack_utils::error::{ErrorExplanation, ExitKind};
+use amplihack_utils::sys::ProcessExit;
 use semver::Version;
 
 pub use kind::ErrorKind;
-pub(crate) use normalize::says_auth;
+pub(crate) use normalize::reports_missing_login;
 
 /// The result of everything in this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -24,7 +24,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 pub struct StderrTail {
     /// At most `Options::max_stderr_buffer_bytes` bytes, the last ones.
     pub text: String,
-    /// Whether there was more before them.
+    /// `true` if stderr had more bytes before these.
     pub truncated: bool,
 }
 
@@ -48,32 +48,32 @@ impl CliEnd {
     /// An end with this code, where one is known, and this tail of stderr.
     pub fn new(exit_code: Option<i32>, stderr: StderrTail) -> Self {
         let run = match exit_code {
-            Some(code) => RunEnd::of_exit(Exit::Code(code)),
-            None => RunEnd::failed(FailKind::NoResult, "the end of the CLI is not known"),
+            Some(code) => RunEnd::from_exit(ProcessExit::Code(code)),
+            None => RunEnd::from_failure(FailKind::NoResult, "the end of the CLI is not known"),
         };
         Self { run, stderr }
     }
 
     /// The end of a process that is known.
-    pub(crate) const fn of(run: RunEnd, stderr: StderrTail) -> Self {
+    pub(crate) const fn from_run_end(run: RunEnd, stderr: StderrTail) -> Self {
         Self { run, stderr }
     }
 
     /// The exit code; 128 + n after signal n; `None` while it is not known.
     pub fn exit_code(&self) -> Option<i32> {
-        self.run.exit().map(Exit::code)
+        self.run.exit().map(ProcessExit::code)
     }
 
     /// The signal that ended the CLI, where one did: 9 is SIGKILL.
     pub fn signal(&self) -> Option<i32> {
         match self.run.exit() {
-            Some(Exit::Signal(signal)) => Some(signal),
+            Some(ProcessExit::Signal(signal)) => Some(signal),
             _ => None,
         }
     }
 
     /// The tail without blanks around it, and how the process ended where the tail cannot tell.
-    fn said(&self) -> String {
+    fn stderr_summary(&self) -> String {
         let text = self.stderr.text.trim();
         match (text.is_empty(), self.signal(), self.exit_code()) {
             (false, None, _) => text.to_owned(),
@@ -84,8 +84,8 @@ impl CliEnd {
         }
     }
 
-    /// What it said, or where to look for it.
-    fn without_result(&self) -> String {
+    /// Returns the text of stderr, or a hint where to look for the reason.
+    fn no_result_hint(&self) -> String {
         match self.stderr.text.trim() {
             "" => "look at its stderr and its log file".to_owned(),
             text => format!("its stderr: {text}"),
@@ -93,17 +93,17 @@ impl CliEnd {
     }
 }
 
-/// Which wait ran out.
+/// The wait that ran out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Wait {
+pub enum StreamWait {
     /// From the start to the first byte (`Options::startup_timeout_ms`).
     Startup,
     /// From one output to the next (`Options::stream_timeout_ms`).
     Idle,
 }
 
-impl std::fmt::Display for Wait {
+impl std::fmt::Display for StreamWait {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Startup => "the CLI has said nothing since its start",
@@ -124,23 +124,23 @@ pub enum Error {
         "find the Amp CLI: {looked}; install it (npm install -g @ampcode/cli) or name it in Options::cli_path"
     )]
     CliNotFound {
-        /// What was looked at, or what the CLI's shell said.
+        /// Places where the CLI was looked for, or the message of its shell.
         looked: String,
     },
     /// The CLI has no credentials. Kind `auth_error`.
     #[error("authenticate with Amp: {message}; run `amp login`, or put AMP_API_KEY into Options::env")]
     Auth {
-        /// What the CLI said.
+        /// Message of the CLI.
         message: String,
-        /// How it ended.
+        /// The end of the CLI process.
         end: Box<CliEnd>,
     },
     /// A management command ended with another code than 0. Kind `command_failed`.
-    #[error("run `amp {command}`: {}", end.said())]
+    #[error("run `amp {command}`: {}", end.stderr_summary())]
     CommandFailed {
         /// The command's words, without values that may be secrets.
         command: String,
-        /// How it ended.
+        /// The end of the CLI process.
         end: Box<CliEnd>,
     },
     /// A management command took too long. Kind `command_timeout`, exit code 124.
@@ -148,9 +148,9 @@ pub enum Error {
     CommandTimeout {
         /// The command's words, without values that may be secrets.
         command: String,
-        /// How long it had.
+        /// Time that the run had.
         after: Duration,
-        /// What it had said by then.
+        /// State of the CLI at the deadline, with the tail of its stderr.
         end: Box<CliEnd>,
     },
     /// A management command could not be started or watched. Kind `command_execution_failed`.
@@ -158,25 +158,25 @@ pub enum Error {
     CommandExecution {
         /// The command's words, without values that may be secrets.
         command: String,
-        /// Why.
+        /// Cause of the failure.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// The CLI could not be started. Kind `stream_start_failed`.
     #[error("start the Amp CLI: {source}")]
     StreamStart {
-        /// Why.
+        /// Cause of the failure.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// The CLI runs but can no longer be talked to. Kind `transport_error`.
     #[error("talk to the Amp CLI: {source}")]
     Transport {
-        /// Why.
+        /// Cause of the failure.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// The CLI ended without a result and with another code than 0. Kind `transport_exit`.
-    #[error("{}", end.said())]
+    #[error("{}", end.stderr_summary())]
     TransportExit {
-        /// How it ended; the text of stderr is the message.
+        /// The end of the CLI process; the text of stderr is the message.
         end: Box<CliEnd>,
     },
     /// A line of the CLI is not JSON, and the stream is strict; or a listing cannot be read. Kind `parse_error`.
@@ -184,7 +184,7 @@ pub enum Error {
         "read the CLI's output: {message}; update the SDK or the CLI, or read on without Options::strict"
     )]
     Parse {
-        /// What is wrong with it.
+        /// Description of the defect.
         message: String,
         /// The line or the output, its first 4 KiB.
         details: String,
@@ -192,7 +192,7 @@ pub enum Error {
     /// JSON that is no message. Kind `invalid_message`.
     #[error("read a message of the CLI: {message}; update the SDK or the CLI")]
     InvalidMessage {
-        /// What is wrong with it.
+        /// Description of the defect.
         message: String,
         /// A stable name for the cause: `missing_type_field`, `invalid_type_field`, `not_an_object`, `invalid_field`.
         cause: &'static str,
@@ -204,7 +204,7 @@ pub enum Error {
     InvalidConfiguration {
         /// The option, `labels[0]` for one of many.
         field: String,
-        /// What is wrong and what to do; no value of a secret or an authority.
+        /// Description of the defect and the remedy; no value of a secret or an authority.
         message: String,
         /// The file it is about.
         path: Option<PathBuf>,
@@ -212,7 +212,7 @@ pub enum Error {
     /// The working directory is not there. Kind `config_invalid`.
     #[error("use cwd: {} is not a directory; create it or correct Options::cwd", path.display())]
     ConfigInvalid {
-        /// What was asked for.
+        /// Path that was asked for.
         path: PathBuf,
     },
     /// The prompt, or the list of messages, is empty. Kind `invalid_configuration`.
@@ -221,63 +221,63 @@ pub enum Error {
     /// The run ended in an error result. Kind `execution_failed`.
     #[error("run the prompt: {message}")]
     ExecutionFailed {
-        /// What the CLI said.
+        /// Message of the CLI.
         message: String,
         /// The result's subtype: `error_during_execution`, `error_max_turns`, …
         subtype: String,
         /// Calls that were denied, as the CLI lists them.
         permission_denials: Vec<String>,
-        /// How the process ended.
+        /// The end of the CLI process.
         end: Box<CliEnd>,
     },
     /// The CLI exited with 0 and gave no result. Kind `no_result`.
-    #[error("run the prompt: the CLI ended without a result; {}", end.without_result())]
+    #[error("run the prompt: the CLI ended without a result; {}", end.no_result_hint())]
     NoResult {
-        /// How it ended.
+        /// The end of the CLI process.
         end: Box<CliEnd>,
     },
     /// The whole run took too long. Kind `run_deadline_exceeded`.
     #[error("run the prompt: no end after {} ms; raise Options::run_deadline_ms", after.as_millis())]
     RunDeadline {
-        /// How long it had.
+        /// Time that the command had.
         after: Duration,
-        /// What it had said by then.
+        /// State of the CLI at the deadline, with the tail of its stderr.
         end: Box<CliEnd>,
     },
     /// Nothing came for too long. Kind `stream_timeout`.
-    #[error("run the prompt: {wait} for {} ms; raise Options::{}", after.as_millis(), wait.option())]
+    #[error("run the prompt: {wait} for {} ms; raise Options::{}", after.as_millis(), wait.option_name())]
     StreamTimeout {
-        /// Which wait it was.
-        wait: Wait,
-        /// How long it was.
+        /// The wait that ran out.
+        wait: StreamWait,
+        /// Length of the wait.
         after: Duration,
-        /// What it had said by then.
+        /// State of the CLI at the deadline, with the tail of its stderr.
         end: Box<CliEnd>,
     },
     /// Work inside of the SDK took too long, such as asking the CLI for its version. Kind `task_timeout`.
     #[error("{what}: no end after {} ms; run it by hand to see what it waits for", after.as_millis())]
     TaskTimeout {
-        /// What was tried.
+        /// Action that was tried.
         what: String,
-        /// How long it had.
+        /// Time that the action had.
         after: Duration,
     },
     /// A thread or runtime of the SDK could not be had, or ended. Kind `task_exit`.
     #[error("{what}: {message}; check the limits of threads and open files (ulimit -u, ulimit -n)")]
     TaskExit {
-        /// What was tried.
+        /// Action that was tried.
         what: String,
-        /// What the system said.
+        /// Message of the system.
         message: String,
     },
     /// The CLI cannot do this, or the SDK refuses to pretend. Nothing was started. Kind `unsupported_capability`.
-    #[error("use {feature}: the Amp CLI{} does not have it{}", Of(cli_version.as_ref()), Because(*reason))]
+    #[error("use {feature}: the Amp CLI{} does not have it{}", VersionSuffix(cli_version.as_ref()), ReasonSuffix(*reason))]
     Unsupported {
         /// The flag, command or option.
         feature: String,
         /// The CLI's version, if it was asked for.
         cli_version: Option<Version>,
-        /// What to do, or why.
+        /// Remedy, or reason.
         reason: Option<&'static str>,
     },
     /// A failure that another program, a log or another SDK reported as a code and a text. Its kind is the code's, and its text is all
@@ -299,24 +299,24 @@ pub enum Error {
     },
 }
 
-struct Of<'a>(Option<&'a Version>);
+struct VersionSuffix<'a>(Option<&'a Version>);
 
-impl std::fmt::Display for Of<'_> {
+impl std::fmt::Display for VersionSuffix<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.0.map_or(Ok(()), |version| write!(f, " {version}"))
     }
 }
 
-struct Because(Option<&'static str>);
+struct ReasonSuffix(Option<&'static str>);
 
-impl std::fmt::Display for Because {
+impl std::fmt::Display for ReasonSuffix {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.0.map_or(Ok(()), |reason| write!(f, "; {reason}"))
     }
 }
 
-impl Wait {
-    const fn option(self) -> &'static str {
+impl StreamWait {
+    const fn option_name(self) -> &'static str {
         match self {
             Self::Startup => "startup_timeout_ms",
             Self::Idle => "stream_timeout_ms",
@@ -326,12 +326,12 @@ impl Wait {
 
 impl Error {
     /// An option that cannot be used, without a file behind it.
-    pub(crate) fn invalid(field: impl Into<String>, message: impl Into<String>) -> Self {
+    pub(crate) fn invalid_option(field: impl Into<String>, message: impl Into<String>) -> Self {
         Self::InvalidConfiguration { field: field.into(), message: message.into(), path: None }
     }
 
     /// Something that no version of the CLI, or not this one, can do.
-    pub(crate) fn unsupported(
+    pub(crate) fn unsupported_feature(
         feature: impl Into<String>,
         version: Option<&Version>,
         reason: Option<&'static str>,
@@ -371,7 +371,7 @@ impl Error {
         }
     }
 
-    /// How the CLI process ended, where one ran.
+    /// Returns the end of the CLI process, where one ran.
     pub fn end(&self) -> Option<&CliEnd> {
         match self {
             Self::Auth { end, .. }
@@ -409,12 +409,12 @@ impl Error {
     }
 }
 
-impl Explain for Error {
+impl ErrorExplanation for Error {
     fn kind(&self) -> &'static str {
         Self::kind(self)
     }
 
-    fn exit(&self) -> ExitKind {
+    fn exit_kind(&self) -> ExitKind {
         match self.error_kind() {
             ErrorKind::CliNotFound => ExitKind::NotFound,
             ErrorKind::InvalidConfiguration | ErrorKind::ConfigInvalid | ErrorKind::UnsupportedCapability => {

@@ -9,13 +9,13 @@ use serde_json::{Map, Value};
 use crate::error::{Error, Result};
 use crate::options::Options;
 
-/// What materialises a governed launch. Its values never appear in errors or in Debug.
+/// Authority that materializes a governed launch. Its values never appear in errors or in Debug.
 ///
-/// Made of a map with [`Authority::try_from`]: every reference is required and not blank, `command` is a canonical absolute path, and
+/// Made of a map with [`GovernedAuthority::try_from`]: every reference is required and not blank, `command` is a canonical absolute path, and
 /// `clear_env` must be true. Unknown fields are refused by name.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Authority {
+pub struct GovernedAuthority {
     /// The eight required references, by name.
     pub references: BTreeMap<&'static str, String>,
     /// The program: an absolute path without links, `.` or `..`.
@@ -24,9 +24,9 @@ pub struct Authority {
     pub cwd: Option<PathBuf>,
     /// The whole environment of the CLI.
     pub env: BTreeMap<String, String>,
-    /// Where the configuration is.
+    /// Directory of the configuration.
     pub config_root: Option<PathBuf>,
-    /// Where credentials are.
+    /// Directory of the credentials.
     pub auth_root: Option<PathBuf>,
     /// The service.
     pub base_url: Option<String>,
@@ -48,28 +48,28 @@ const REFERENCES: [&str; 8] = [
     "operation_policy_ref",
 ];
 
-impl std::fmt::Debug for Authority {
+impl std::fmt::Debug for GovernedAuthority {
     /// Names only.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Authority")
+        f.debug_struct("GovernedAuthority")
             .field("command", &REDACTED)
             .field("env", &self.env.keys().collect::<Vec<_>>())
             .finish_non_exhaustive()
     }
 }
 
-fn refused(message: impl Into<String>) -> Error {
-    Error::invalid("governed_authority", message)
+fn invalid_authority(message: impl Into<String>) -> Error {
+    Error::invalid_option("governed_authority", message)
 }
 
-impl TryFrom<Value> for Authority {
+impl TryFrom<Value> for GovernedAuthority {
     type Error = Error;
 
     fn try_from(value: Value) -> Result<Self> {
-        let Value::Object(mut map) = value else { return Err(refused("it is not an object")) };
+        let Value::Object(mut map) = value else { return Err(invalid_authority("it is not an object")) };
         let mut references = BTreeMap::new();
         for name in REFERENCES {
-            if amplihack_utils::sabotage::active("amp-governed-references") {
+            if amplihack_utils::sabotage::is_active("amp-governed-references") {
                 let any = map
                     .remove(name)
                     .as_ref()
@@ -80,73 +80,73 @@ impl TryFrom<Value> for Authority {
                 references.insert(name, any);
                 continue;
             }
-            references.insert(name, required(&mut map, name)?);
+            references.insert(name, required_text(&mut map, name)?);
         }
         let alias = map.remove("materialized_command");
         if let Some(alias) = alias {
             if map.contains_key("command") {
-                return Err(refused("command and materialized_command are given; give one"));
+                return Err(invalid_authority("command and materialized_command are given; give one"));
             }
             map.insert("command".to_owned(), alias);
         }
-        let command = PathBuf::from(required(&mut map, "command")?);
+        let command = PathBuf::from(required_text(&mut map, "command")?);
         if map.remove("clear_env") != Some(Value::Bool(true)) {
-            return Err(refused("clear_env must be true"));
+            return Err(invalid_authority("clear_env must be true"));
         }
         let authority = Self {
             references,
             command,
-            cwd: absolute(&mut map, "cwd")?,
-            env: environment(map.remove("env"))?,
-            config_root: absolute(&mut map, "config_root")?,
-            auth_root: absolute(&mut map, "auth_root")?,
-            base_url: optional(&mut map, "base_url")?,
-            command_ref: optional(&mut map, "command_ref")?,
-            redaction_ref: optional(&mut map, "redaction_ref")?,
+            cwd: optional_path(&mut map, "cwd")?,
+            env: parse_environment(map.remove("env"))?,
+            config_root: optional_path(&mut map, "config_root")?,
+            auth_root: optional_path(&mut map, "auth_root")?,
+            base_url: optional_text(&mut map, "base_url")?,
+            command_ref: optional_text(&mut map, "command_ref")?,
+            redaction_ref: optional_text(&mut map, "redaction_ref")?,
         };
         if let Some(unknown) = map.keys().next() {
-            return Err(refused(format!("field {unknown:?} is unknown; drop it")));
+            return Err(invalid_authority(format!("field {unknown:?} is unknown; drop it")));
         }
         authority.validate()?;
         Ok(authority)
     }
 }
 
-fn text(value: Option<Value>, name: &str) -> Result<Option<String>> {
+fn non_blank_text(value: Option<Value>, name: &str) -> Result<Option<String>> {
     match value {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) if !text.trim().is_empty() => Ok(Some(text)),
-        Some(_) => Err(refused(format!("{name} is not a text with something in it"))),
+        Some(_) => Err(invalid_authority(format!("{name} is not a text with something in it"))),
     }
 }
 
-fn required(map: &mut Map<String, Value>, name: &str) -> Result<String> {
-    text(map.remove(name), name)?.ok_or_else(|| refused(format!("{name} is missing")))
+fn required_text(map: &mut Map<String, Value>, name: &str) -> Result<String> {
+    non_blank_text(map.remove(name), name)?.ok_or_else(|| invalid_authority(format!("{name} is missing")))
 }
 
-fn optional(map: &mut Map<String, Value>, name: &str) -> Result<Option<String>> {
-    text(map.remove(name), name)
+fn optional_text(map: &mut Map<String, Value>, name: &str) -> Result<Option<String>> {
+    non_blank_text(map.remove(name), name)
 }
 
-fn absolute(map: &mut Map<String, Value>, name: &str) -> Result<Option<PathBuf>> {
-    Ok(optional(map, name)?.map(PathBuf::from))
+fn optional_path(map: &mut Map<String, Value>, name: &str) -> Result<Option<PathBuf>> {
+    Ok(optional_text(map, name)?.map(PathBuf::from))
 }
 
-fn environment(value: Option<Value>) -> Result<BTreeMap<String, String>> {
+fn parse_environment(value: Option<Value>) -> Result<BTreeMap<String, String>> {
     match value {
         None | Some(Value::Null) => Ok(BTreeMap::new()),
         Some(Value::Object(map)) => map
             .into_iter()
             .map(|(name, value)| match value {
                 Value::String(text) => Ok((name, text)),
-                _ => Err(refused(format!("env.{name} is not a string"))),
+                _ => Err(invalid_authority(format!("env.{name} is not a string"))),
             })
             .collect(),
-        Some(_) => Err(refused("env is not an object")),
+        Some(_) => Err(invalid_authority("env is not an object")),
     }
 }
 
-/// Whether nothing in `path` needs resolving.
+/// Reports whether nothing in `path` needs resolving.
 fn is_plain(path: &Path) -> bool {
     use std::path::Component::{Normal, RootDir};
     let text = path.as_os_str().as_encoded_bytes();
@@ -158,42 +158,46 @@ fn is_plain(path: &Path) -> bool {
         && !text.ends_with(b"/.")
 }
 
-impl Authority {
-    /// Checks every value; errors name fields, never values.
+impl GovernedAuthority {
+    /// Checks every value.
+    ///
+    /// # Errors
+    /// `invalid_configuration`, naming the field and never its value: a reference is missing, a path is not absolute or `command` not
+    /// canonical, `env` holds a name that is none or a NUL byte, or `base_url` is no http or https address.
     pub fn validate(&self) -> Result<()> {
         if let Some(name) = REFERENCES
             .into_iter()
             .find(|name| self.references.get(name).is_none_or(|text| text.trim().is_empty()))
         {
-            return Err(refused(format!("{name} is missing")));
+            return Err(invalid_authority(format!("{name} is missing")));
         }
         if !is_plain(&self.command) {
-            return Err(refused("command is not a canonical absolute path"));
+            return Err(invalid_authority("command is not a canonical absolute path"));
         }
         let paths = [("cwd", &self.cwd), ("config_root", &self.config_root), ("auth_root", &self.auth_root)];
         if let Some((name, _)) =
             paths.into_iter().find(|(_, path)| path.as_ref().is_some_and(|path| !path.is_absolute()))
         {
-            return Err(refused(format!("{name} is not an absolute path")));
+            return Err(invalid_authority(format!("{name} is not an absolute path")));
         }
         if let Some(name) = self.env.keys().find(|name| !crate::options::is_variable(name)) {
-            return Err(refused(format!("env holds {name:?}, which is no name of a variable")));
+            return Err(invalid_authority(format!("env holds {name:?}, which is no name of a variable")));
         }
         if let Some(name) = self.env.iter().find(|(_, value)| value.contains('\0')).map(|(name, _)| name) {
-            return Err(refused(format!("env.{name} holds a NUL byte")));
+            return Err(invalid_authority(format!("env.{name} holds a NUL byte")));
         }
         let host = |url: &str| {
             let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
             rest.is_some_and(|rest| !rest.is_empty() && !rest.starts_with(['/', '?', '#', ':']))
         };
         if self.base_url.as_deref().is_some_and(|url| !host(url)) {
-            return Err(refused("base_url is no http or https address with a host"));
+            return Err(invalid_authority("base_url is no http or https address with a host"));
         }
         Ok(())
     }
 
     /// Refuses every option that the authority does not govern, by name.
-    pub(crate) fn check(options: &Options) -> Result<()> {
+    pub(crate) fn check_options(options: &Options) -> Result<()> {
         let overrides =
             options.model_payload.as_ref().is_some_and(|payload| !payload.env_overrides.is_empty());
         let unmanaged = [
@@ -215,9 +219,9 @@ impl Authority {
         ];
         match unmanaged
             .into_iter()
-            .find(|(_, given)| *given && !amplihack_utils::sabotage::active("amp-governed-options"))
+            .find(|(_, given)| *given && !amplihack_utils::sabotage::is_active("amp-governed-options"))
         {
-            Some((name, _)) => Err(Error::invalid(
+            Some((name, _)) => Err(Error::invalid_option(
                 name,
                 "governed execution takes it from the authority alone; drop it or drop governed_authority",
             )),
@@ -226,7 +230,7 @@ impl Authority {
     }
 
     /// Every value that must not be seen, the longest first, so that a part of another does not spoil it.
-    pub(crate) fn values(&self) -> Vec<String> {
+    pub(crate) fn hidden_values(&self) -> Vec<String> {
         let paths =
             [Some(&self.command), self.cwd.as_ref(), self.config_root.as_ref(), self.auth_root.as_ref()];
         let texts = [&self.base_url, &self.command_ref, &self.redaction_ref];

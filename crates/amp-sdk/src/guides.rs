@@ -1,16 +1,16 @@
 //! The guides, so that what they show is compiled and run.
 
 #[doc = include_str!("../../../docs/amp-sdk/getting-started.md")]
-struct GettingStarted;
+struct GettingStartedGuide;
 #[doc = include_str!("../../../docs/amp-sdk/configuration.md")]
-struct Configuration;
+struct ConfigurationGuide;
 #[doc = include_str!("../../../docs/amp-sdk/streaming.md")]
-struct Streaming;
+struct StreamingGuide;
 #[doc = include_str!("../../../docs/amp-sdk/permissions.md")]
-struct Permissions;
+struct PermissionsGuide;
 #[doc = include_str!("../../../docs/amp-sdk/threads.md")]
-struct Threads;
+struct ThreadsGuide;
 #[doc = include_str!("../../../docs/amp-sdk/errors.md")]
-struct Errors;
+struct ErrorsGuide;
 #[doc = include_str!("../../../docs/amp-sdk/testing.md")]
-struct Testing;
+struct TestingGuide;

@@ -9,113 +9,118 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use amplihack_agent::lookup::is_executable;
-use amplihack_session::{Captured, Input, ProcessOutput, RunEnd};
+use amplihack_session::{CapturedOutput, ChildInput, ProcessOutput, RunEnd};
 use amplihack_utils::env::Env;
 use amplihack_utils::launcher_context::new_session_id;
 
-use crate::cli::{Cli, CliSource, resolve};
+use crate::cli::{AmpCli, CliSource, resolve_cli};
 use crate::error::{CliEnd, Error, Result, StderrTail};
-use crate::governed::Authority;
+use crate::governed::GovernedAuthority;
 use crate::options::Options;
-use crate::surface::{Ssh, Surface};
+use crate::surface::{ExecutionSurface, SshSurface};
 
-/// What the CLI is told about who runs it.
+/// Version of the SDK that the CLI is told.
 const SDK_VERSION: &str = concat!("rust-", env!("CARGO_PKG_VERSION"));
 
 /// Everything that a start of the CLI needs besides its arguments and its input. Options that led to it are checked.
-pub(crate) struct Launch {
-    program: Program,
+pub(crate) struct CliLaunch {
+    program: CliLocation,
     cwd: Option<PathBuf>,
     /// The whole environment, here; only what is given by name, elsewhere.
     env: Env,
-    /// What must not be seen.
+    /// Values that must not be seen.
     hidden: Vec<String>,
     governed: bool,
 }
 
-enum Program {
-    Here(Cli),
-    There { ssh: Ssh, program: PathBuf, base: Env },
+enum CliLocation {
+    Here(AmpCli),
+    There { ssh: SshSurface, program: PathBuf, base: Env },
 }
 
-impl Launch {
+impl CliLaunch {
     /// Finds the CLI for `options`, which are checked. Starts nothing.
     pub(crate) fn new(options: &Options) -> Result<Self> {
         if let Some(authority) = &options.governed_authority {
-            return Self::governed(authority);
+            return Self::from_authority(authority);
         }
-        let base = base(options);
+        let base = base_environment(options);
         let program = match &options.execution_surface {
-            Surface::Local => {
+            ExecutionSurface::Local => {
                 let mut looked_in = base.clone();
                 for (name, value) in &options.env {
-                    looked_in.set(name, value);
+                    looked_in.set_variable(name, value);
                 }
                 let variable = options.env.get("AMP_CLI_PATH").filter(|path| {
-                    !path.is_empty() && !amplihack_utils::sabotage::active("amp-cli-variable")
+                    !path.is_empty() && !amplihack_utils::sabotage::is_active("amp-cli-variable")
                 });
                 let path = match (&options.cli_path, variable) {
                     (Some(path), _) => Some((path.as_path(), CliSource::Option)),
                     (None, Some(path)) => Some((Path::new(path), CliSource::Variable)),
                     (None, None) => None,
                 };
-                Program::Here(resolve(path, &looked_in)?)
+                CliLocation::Here(resolve_cli(path, &looked_in)?)
             }
-            Surface::Ssh(ssh) => {
-                Program::There { program: remote::program(ssh, &base)?, ssh: ssh.clone(), base: base.clone() }
-            }
+            ExecutionSurface::Ssh(ssh) => CliLocation::There {
+                program: remote::find_ssh(ssh, &base)?,
+                ssh: ssh.clone(),
+                base: base.clone(),
+            },
         };
-        let here = matches!(program, Program::Here(_));
+        let here = matches!(program, CliLocation::Here(_));
         let mut env = if here { base } else { Env::empty() };
         for (name, value) in &options.env {
-            let is_lost = name == "AMP_API_KEY" && amplihack_utils::sabotage::active("amp-given-key")
-                || name == "AMP_URL" && amplihack_utils::sabotage::active("amp-given-url")
-                || !name.starts_with("AMP_") && amplihack_utils::sabotage::active("amp-given-variables");
+            let is_lost = name == "AMP_API_KEY" && amplihack_utils::sabotage::is_active("amp-given-key")
+                || name == "AMP_URL" && amplihack_utils::sabotage::is_active("amp-given-url")
+                || !name.starts_with("AMP_") && amplihack_utils::sabotage::is_active("amp-given-variables");
             // The path of a program here means nothing there.
-            if (here || name != "AMP_CLI_PATH" || amplihack_utils::sabotage::active("amp-ssh-path"))
+            if (here || name != "AMP_CLI_PATH" || amplihack_utils::sabotage::is_active("amp-ssh-path"))
                 && !is_lost
             {
-                env.set(name, value);
+                env.set_variable(name, value);
             }
         }
         if let Some(toolbox) = &options.toolbox
-            && !amplihack_utils::sabotage::active("amp-option-toolbox")
+            && !amplihack_utils::sabotage::is_active("amp-option-toolbox")
         {
-            env.set("AMP_TOOLBOX", toolbox);
+            env.set_variable("AMP_TOOLBOX", toolbox);
         }
-        if !amplihack_utils::sabotage::active("amp-sdk-version") {
-            env.set("AMP_SDK_VERSION", SDK_VERSION);
+        if !amplihack_utils::sabotage::is_active("amp-sdk-version") {
+            env.set_variable("AMP_SDK_VERSION", SDK_VERSION);
         }
         Ok(Self { program, cwd: options.cwd.clone(), env, hidden: Vec::new(), governed: false })
     }
 
     /// Command, directory and environment of an authority, and nothing else.
-    fn governed(authority: &Authority) -> Result<Self> {
+    fn from_authority(authority: &GovernedAuthority) -> Result<Self> {
         if !is_executable(&authority.command)
             || authority.command.canonicalize().ok().as_ref() != Some(&authority.command)
         {
-            return Err(Error::invalid(
+            return Err(Error::invalid_option(
                 "governed_authority",
                 "command is no executable file, or leads through a link; materialise it anew",
             ));
         }
         if authority.cwd.as_ref().is_some_and(|cwd| !cwd.is_dir()) {
-            return Err(Error::invalid("governed_authority", "cwd is no directory; materialise it anew"));
+            return Err(Error::invalid_option(
+                "governed_authority",
+                "cwd is no directory; materialise it anew",
+            ));
         }
         let cli =
-            Cli { program: authority.command.clone(), leading: Vec::new(), source: CliSource::Authority };
+            AmpCli { program: authority.command.clone(), leading: Vec::new(), source: CliSource::Authority };
         let mut env: Env = authority.env.iter().collect();
-        if amplihack_utils::sabotage::active("amp-governed-environment") {
-            env.set("HOME", "/");
+        if amplihack_utils::sabotage::is_active("amp-governed-environment") {
+            env.set_variable("HOME", "/");
         }
         Ok(Self {
-            program: Program::Here(cli),
+            program: CliLocation::Here(cli),
             cwd: authority.cwd.clone(),
             env,
-            hidden: if amplihack_utils::sabotage::active("amp-governed-redaction") {
+            hidden: if amplihack_utils::sabotage::is_active("amp-governed-redaction") {
                 Vec::new()
             } else {
-                authority.values()
+                authority.hidden_values()
             },
             governed: true,
         })
@@ -124,8 +129,8 @@ impl Launch {
     /// The CLI on this machine.
     pub(crate) fn local_program(&self) -> Option<&Path> {
         match &self.program {
-            Program::Here(cli) => Some(cli.leading.first().map_or(cli.program.as_path(), Path::new)),
-            Program::There { .. } => None,
+            CliLocation::Here(cli) => Some(cli.leading.first().map_or(cli.program.as_path(), Path::new)),
+            CliLocation::There { .. } => None,
         }
     }
 
@@ -137,30 +142,37 @@ impl Launch {
     /// The process that runs the CLI with `args`, and what its standard input is to be. `stdin` reaches the CLI byte for byte.
     ///
     /// On another machine the environment goes in front of it on the same pipe, so that no command line holds it.
-    pub(crate) fn command(&self, args: &[OsString], stdin: Option<Vec<u8>>) -> Result<(Command, Input)> {
+    pub(crate) fn build_command(
+        &self,
+        args: &[OsString],
+        stdin: Option<Vec<u8>>,
+    ) -> Result<(Command, ChildInput)> {
         match &self.program {
-            Program::Here(cli) => {
+            CliLocation::Here(cli) => {
                 let mut command = Command::new(&cli.program);
                 command.args(&cli.leading).args(args).env_clear().envs(self.env.iter());
                 if let Some(cwd) = &self.cwd
-                    && !amplihack_utils::sabotage::active("amp-option-cwd")
+                    && !amplihack_utils::sabotage::is_active("amp-option-cwd")
                 {
                     command.current_dir(cwd);
                 }
-                Ok((command, stdin.map_or(Input::Null, Input::Bytes)))
+                Ok((command, stdin.map_or(ChildInput::Null, ChildInput::Bytes)))
             }
-            Program::There { ssh, program, base } => {
+            CliLocation::There { ssh, program, base } => {
                 let mut command = Command::new(program);
-                command.args(remote::words(ssh, self.cwd.as_deref(), args)?).env_clear().envs(base.iter());
-                let mut bytes = remote::preamble(&self.env)?;
+                command
+                    .args(remote::ssh_arguments(ssh, self.cwd.as_deref(), args)?)
+                    .env_clear()
+                    .envs(base.iter());
+                let mut bytes = remote::variables_preamble(&self.env)?;
                 bytes.extend(stdin.unwrap_or_default());
-                Ok((command, Input::Bytes(bytes)))
+                Ok((command, ChildInput::Bytes(bytes)))
             }
         }
     }
 
     /// The name by which descendants of the process are found again. None in governed runs, whose environment is the authority's alone.
-    pub(crate) fn tag(&self) -> String {
+    pub(crate) fn process_tag(&self) -> String {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         if self.governed {
             return String::new();
@@ -172,28 +184,28 @@ impl Launch {
         )
     }
 
-    /// How the CLI ended, with nothing in it that must not be seen.
-    pub(crate) fn end(&self, output: &ProcessOutput) -> CliEnd {
-        CliEnd::of(RunEnd::of_output(output), self.tail(&output.stderr))
+    /// Returns the end of the CLI, with nothing in it that must not be seen.
+    pub(crate) fn cli_end(&self, output: &ProcessOutput) -> CliEnd {
+        CliEnd::from_run_end(RunEnd::from_output(output), self.stderr_tail(&output.stderr))
     }
 
     /// The tail of stderr, with nothing in it that must not be seen.
-    pub(crate) fn tail(&self, captured: &Captured) -> StderrTail {
+    pub(crate) fn stderr_tail(&self, captured: &CapturedOutput) -> StderrTail {
         let text = String::from_utf8_lossy(&captured.bytes);
-        StderrTail { text: self.hide(&text), truncated: captured.dropped > 0 }
+        StderrTail { text: self.hide_values(&text), truncated: captured.dropped > 0 }
     }
 }
 
-/// What the environment stands on: without what is Amp's, whose variables are given explicitly or not at all.
-fn base(options: &Options) -> Env {
+/// Returns the base environment without Amp's own variables, which are given explicitly or not at all.
+fn base_environment(options: &Options) -> Env {
     let given =
-        options.base_env.clone().filter(|_| !amplihack_utils::sabotage::active("amp-base-environment"));
+        options.base_env.clone().filter(|_| !amplihack_utils::sabotage::is_active("amp-base-environment"));
     let base = given.unwrap_or_else(Env::from_process);
     let ours = |name: &OsStr| {
         let name = name.as_encoded_bytes();
         name.starts_with(b"AMP_")
             && !name.starts_with(b"AMP_TEST_")
-            && !amplihack_utils::sabotage::active("amp-ambient")
+            && !amplihack_utils::sabotage::is_active("amp-ambient")
     };
     base.iter().filter(|(name, _)| !ours(name)).collect()
 }

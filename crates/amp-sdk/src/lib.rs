@@ -40,24 +40,24 @@ pub mod version;
 pub use amplihack_agent::amp::wire;
 
 /// The end of a run, which [`CliEnd`] wraps.
-pub use amplihack_session::{Denials, Evidence, RunEnd, RunOutcome};
+pub use amplihack_session::{EndEvidence, GuardDenials, RunEnd, RunOutcome};
 
-pub use error::{CliEnd, Error, ErrorKind, Result, StderrTail, Wait};
-pub use governed::Authority;
-pub use manage::{Amp, DEFAULT_TIMEOUT};
+pub use error::{CliEnd, Error, ErrorKind, Result, StderrTail, StreamWait};
+pub use governed::GovernedAuthority;
+pub use manage::{AmpContext, DEFAULT_TIMEOUT};
 pub use mcp::McpServer;
 pub use mcp_config::{McpConfig, McpHttpServer, McpStdioServer};
 pub use options::{ContinueThread, Options, log_level, mode, visibility};
-pub use plan::{Plan, plan};
-pub use prompt::{InputContent, Prompt, UserInputMessage, create_user_message};
-pub use rule::{Action, Permission, PermissionOptions, create_permission};
-pub use run::{Answer, answer, run};
+pub use plan::{RunPlan, plan_run};
+pub use prompt::{AmpPrompt, InputContent, UserInputMessage, create_user_message};
+pub use rule::{Permission, PermissionAction, PermissionOptions, create_permission};
+pub use run::{RunAnswer, run, run_to_answer};
 pub use stream::{MessageStream, execute};
-pub use surface::{Ssh, Surface};
+pub use surface::{ExecutionSurface, SshSurface};
 pub use threads::ThreadSummary;
 pub use wire::{
-    AssistantMessage, AssistantPayload, ContentBlock, Diagnostic, ErrorResultMessage, Json, McpServerStatus,
-    McpStatus, PermissionDenial, ResultMessage, StreamMessage, Summary, SystemMessage, TextContent,
-    ThinkingContent, ToolOutput, ToolResultContent, ToolUseContent, UnknownContent, UnknownMessage, Usage,
-    UserMessage, UserPayload, WireError,
+    AmpJson, AmpRunSummary, AmpUsage, AssistantMessage, AssistantPayload, ContentBlock, ErrorResultMessage,
+    LineDiagnostic, McpServerStatus, McpStatus, PermissionDenial, ResultMessage, StreamMessage,
+    SystemMessage, TextContent, ThinkingContent, ToolOutput, ToolResultContent, ToolUseContent,
+    UnknownContent, UnknownMessage, UserMessage, UserPayload, WireError,
 };

@@ -6,17 +6,17 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use amplihack_session::{
-    Deadlines, EndCause, Output, ProcessOutput, RunError, RunSpec, run_blocking, run_to_end,
+    ChildOutput, Deadlines, EndCause, ProcessOutput, RunError, RunSpec, run_blocking, run_to_end,
 };
 
-use crate::capability::Feature;
+use crate::capability::CliFeature;
 use crate::error::{CliEnd, Error, Result};
-use crate::launch::Launch;
+use crate::launch::CliLaunch;
 use crate::options::Options;
 
-pub(crate) use words::Words;
+pub(crate) use words::CommandWords;
 
-/// How long a management command may take. A review has five times as long.
+/// Time that a management command may take. A review has five times as long.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// The most that is read of an answer.
@@ -28,74 +28,78 @@ const MOST: usize = 64 * 1024 * 1024;
 /// `governed_authority`), `settings_file`, `log_level`, `log_file`, `max_stderr_buffer_bytes` and `transport_headless_timeout_ms`.
 ///
 /// ```no_run
-/// use amp_sdk::{Amp, threads};
+/// use amp_sdk::{AmpContext, threads};
 ///
 /// # async fn f() -> amp_sdk::Result<()> {
-/// for thread in threads::list(&Amp::default(), &threads::List::default()).await? {
+/// for thread in threads::list(&AmpContext::default(), &threads::ThreadListOptions::default()).await? {
 ///     println!("{} {}", thread.id, thread.title);
 /// }
 /// # Ok(()) }
 /// ```
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Amp {
-    /// Where and how the CLI runs.
+pub struct AmpContext {
+    /// Options that locate the CLI and say how it runs.
     pub options: Options,
-    /// How long the command may take. Default: [`DEFAULT_TIMEOUT`], 300 s for a review.
+    /// Time that the command may take. Default: [`DEFAULT_TIMEOUT`], 300 s for a review.
     pub timeout: Option<Duration>,
-    /// What the command reads. Default: nothing, `/dev/null`.
+    /// Input that the command reads. Default: nothing, `/dev/null`.
     pub stdin: Option<Vec<u8>>,
 }
 
-impl From<Options> for Amp {
+impl From<Options> for AmpContext {
     fn from(options: Options) -> Self {
         Self { options, ..Self::default() }
     }
 }
 
-/// What a command answered.
-pub(crate) struct Answer {
+/// Answer of a command.
+pub(crate) struct CommandAnswer {
     /// Standard output, whole.
     pub stdout: String,
-    /// How it ended.
+    /// The end of the command's process.
     pub end: CliEnd,
     /// The command as errors name it.
     pub command: String,
 }
 
-impl Answer {
+impl CommandAnswer {
     /// The output without blanks at its ends.
-    pub(crate) fn text(&self) -> String {
+    pub(crate) fn trimmed_text(&self) -> String {
         self.stdout.trim().to_owned()
     }
 
     /// An answer that cannot be read, with its beginning.
-    pub(crate) fn unreadable(&self, message: impl Into<String>) -> Error {
+    pub(crate) fn unreadable_error(&self, message: impl Into<String>) -> Error {
         Error::Parse { message: message.into(), details: self.stdout.chars().take(4096).collect() }
     }
 }
 
 /// A command to be run: its words, what it needs of the CLI, and how its answer is read.
-pub(crate) struct Call<T> {
-    words: Words,
-    needs: Vec<Feature>,
+pub(crate) struct ManagementCall<T> {
+    words: CommandWords,
+    needs: Vec<CliFeature>,
     ungoverned: bool,
     timeout: Duration,
     stdin: Option<Vec<u8>>,
     /// Codes besides 0 that are answers.
     codes: &'static [i32],
-    read: fn(&Answer) -> Result<T>,
+    read: fn(&CommandAnswer) -> Result<T>,
     instead: Option<Box<dyn FnOnce() -> Result<T> + Send>>,
 }
 
-impl Call<String> {
+impl ManagementCall<String> {
     /// A command whose answer is its text, without blanks at the ends.
-    pub(crate) fn text(words: Words, needs: &[Feature]) -> Self {
-        Self::new(words, needs, |answer| Ok(answer.text()))
+    pub(crate) fn new_text(words: CommandWords, needs: &[CliFeature]) -> Self {
+        Self::new(words, needs, |answer| Ok(answer.trimmed_text()))
     }
 }
 
-impl<T: Send + 'static> Call<T> {
-    pub(crate) fn new(words: Words, needs: &[Feature], read: fn(&Answer) -> Result<T>) -> Self {
+impl<T: Send + 'static> ManagementCall<T> {
+    pub(crate) fn new(
+        words: CommandWords,
+        needs: &[CliFeature],
+        read: fn(&CommandAnswer) -> Result<T>,
+    ) -> Self {
         Self {
             words,
             needs: needs.to_vec(),
@@ -108,75 +112,75 @@ impl<T: Send + 'static> Call<T> {
         }
     }
 
-    /// The same with another deadline by default.
-    pub(crate) fn within(mut self, timeout: Duration) -> Self {
+    /// Replaces the default deadline.
+    pub(crate) fn with_timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
         self
     }
 
-    /// The same with something to read, unless the caller gives something else.
-    pub(crate) fn reading(mut self, stdin: Option<Vec<u8>>) -> Self {
+    /// Gives the command something to read, unless the caller gives something else.
+    pub(crate) fn with_stdin(mut self, stdin: Option<Vec<u8>>) -> Self {
         self.stdin = stdin;
         self
     }
 
-    /// The same where these exit codes are answers too.
-    pub(crate) fn answering(mut self, codes: &'static [i32]) -> Self {
+    /// Accepts these exit codes as answers too.
+    pub(crate) fn with_answer_codes(mut self, codes: &'static [i32]) -> Self {
         self.codes = codes;
         self
     }
 
-    /// The same, done by the SDK itself: no process is started.
-    pub(crate) fn instead(mut self, work: impl FnOnce() -> Result<T> + Send + 'static) -> Self {
+    /// Lets the SDK do the work itself: no process is started.
+    pub(crate) fn with_replacement(mut self, work: impl FnOnce() -> Result<T> + Send + 'static) -> Self {
         self.instead = Some(Box::new(work));
         self
     }
 
-    /// The same, refused in governed execution, where only the authority decides.
-    pub(crate) fn ungoverned(mut self) -> Self {
+    /// Refuses the command in governed execution, where only the authority decides.
+    pub(crate) fn refuse_governed(mut self) -> Self {
         self.ungoverned = true;
         self
     }
 
-    /// What is refused whoever does it.
-    fn check(&self, amp: &Amp) -> Result<()> {
+    /// Refuses commands that neither the CLI nor the SDK in its place may do.
+    fn check_allowed(&self, amp: &AmpContext) -> Result<()> {
         if self.ungoverned
-            && !amplihack_utils::sabotage::active("amp-governed-management")
+            && !amplihack_utils::sabotage::is_active("amp-governed-management")
             && amp.options.governed_authority.is_some()
         {
             let message = "governed execution changes no permissions, MCP servers or their credentials; \
                  drop it or drop governed_authority";
-            return Err(Error::invalid(self.words.shown(), message));
+            return Err(Error::invalid_option(self.words.command_name(), message));
         }
         let version = amp.options.cli_version.as_ref();
-        self.needs.iter().try_for_each(|feature| feature.require(version))
+        self.needs.iter().try_for_each(|feature| feature.require_in(version))
     }
 
-    /// What else is checked before a process is started, and that process.
-    fn prepare(&self, amp: &Amp) -> Result<(Launch, RunSpec, Duration)> {
+    /// Checks all else that is needed to start a process, and describes that process.
+    fn prepare_launch(&self, amp: &AmpContext) -> Result<(CliLaunch, RunSpec, Duration)> {
         let timeout = amp.timeout.unwrap_or(self.timeout);
         if timeout.is_zero() {
-            return Err(Error::invalid("timeout", "it is 0; give a positive time"));
+            return Err(Error::invalid_option("timeout", "it is 0; give a positive time"));
         }
-        let words = self.argv(&amp.options)?;
+        let words = self.build_argv(&amp.options)?;
         amp.options.validate()?;
-        let launch = Launch::new(&amp.options)?;
+        let launch = CliLaunch::new(&amp.options)?;
         let stdin = amp.stdin.clone().or_else(|| self.stdin.clone());
-        let (command, stdin) = launch.command(&words, stdin)?;
+        let (command, stdin) = launch.build_command(&words, stdin)?;
         let spec = RunSpec {
             stdin,
-            stdout: Output::Head(MOST),
-            stderr: Output::Tail(amp.options.max_stderr_buffer_bytes),
+            stdout: ChildOutput::Head(MOST),
+            stderr: ChildOutput::Tail(amp.options.max_stderr_buffer_bytes),
             deadlines: Deadlines { total: Some(timeout), ..Deadlines::default() },
             grace: Duration::from_millis(amp.options.transport_headless_timeout_ms),
-            tag: launch.tag(),
+            tag: launch.process_tag(),
             ..RunSpec::new(command)
         };
         Ok((launch, spec, timeout))
     }
 
     /// The CLI's words: global options first, since what follows a `--` is not the CLI's.
-    pub(crate) fn argv(&self, options: &Options) -> Result<Vec<OsString>> {
+    pub(crate) fn build_argv(&self, options: &Options) -> Result<Vec<OsString>> {
         let mut words = Vec::new();
         let path =
             |path: &Option<std::path::PathBuf>| path.as_ref().map(|path| path.clone().into_os_string());
@@ -189,56 +193,61 @@ impl<T: Send + 'static> Call<T> {
                 words.extend([flag.into(), value]);
             }
         }
-        words.extend(self.words.argv()?);
+        words.extend(self.words.to_argv()?);
         Ok(words)
     }
 
-    fn read(&self, launch: &Launch, outcome: Result<ProcessOutput, RunError>, after: Duration) -> Result<T> {
-        let command = self.words.shown();
+    fn read_outcome(
+        &self,
+        launch: &CliLaunch,
+        outcome: Result<ProcessOutput, RunError>,
+        after: Duration,
+    ) -> Result<T> {
+        let command = self.words.command_name();
         let outcome = outcome.map_err(|error| match Error::from_run(error) {
             error @ Error::CliNotFound { .. } => error,
             error => Error::CommandExecution { command: command.clone(), source: Box::new(error) },
         });
-        let outcome = outcome.map_err(|error| launch.scrub(error))?;
-        let end = launch.end(&outcome);
+        let outcome = outcome.map_err(|error| launch.scrub_error(error))?;
+        let end = launch.cli_end(&outcome);
         if outcome.cause != EndCause::Ended {
             return Err(Error::CommandTimeout { command, after, end: Box::new(end) });
         }
-        let stdout = launch.hide(&String::from_utf8_lossy(&outcome.stdout.bytes));
-        let answer = Answer { stdout, end, command };
+        let stdout = launch.hide_values(&String::from_utf8_lossy(&outcome.stdout.bytes));
+        let answer = CommandAnswer { stdout, end, command };
         if outcome.stdout.dropped > 0 {
-            return Err(answer.unreadable(format!("the answer is longer than {MOST} bytes")));
+            return Err(answer.unreadable_error(format!("the answer is longer than {MOST} bytes")));
         }
         let code = outcome.exit.code();
         if code == 0 || self.codes.contains(&code) {
             (self.read)(&answer)
         } else {
-            Err(launch.scrub(Error::from_command(answer.command, answer.end)))
+            Err(launch.scrub_error(Error::from_command(answer.command, answer.end)))
         }
     }
 
-    pub(crate) async fn run(mut self, amp: &Amp) -> Result<T> {
-        self.check(amp)?;
+    pub(crate) async fn run(mut self, amp: &AmpContext) -> Result<T> {
+        self.check_allowed(amp)?;
         if let Some(work) = self.instead.take() {
             let done = tokio::task::spawn_blocking(work).await;
             return done.map_err(|error| Error::TaskExit {
-                what: format!("run `amp {}`", self.words.shown()),
+                what: format!("run `amp {}`", self.words.command_name()),
                 message: error.to_string(),
             })?;
         }
-        let (launch, spec, timeout) = self.prepare(amp)?;
+        let (launch, spec, timeout) = self.prepare_launch(amp)?;
         let outcome = run_to_end(spec).await;
-        self.read(&launch, outcome, timeout)
+        self.read_outcome(&launch, outcome, timeout)
     }
 
-    pub(crate) fn run_blocking(mut self, amp: &Amp) -> Result<T> {
-        self.check(amp)?;
+    pub(crate) fn run_blocking(mut self, amp: &AmpContext) -> Result<T> {
+        self.check_allowed(amp)?;
         if let Some(work) = self.instead.take() {
             return work();
         }
-        let (launch, spec, timeout) = self.prepare(amp)?;
+        let (launch, spec, timeout) = self.prepare_launch(amp)?;
         let outcome = run_blocking(spec);
-        self.read(&launch, outcome, timeout)
+        self.read_outcome(&launch, outcome, timeout)
     }
 }
 
@@ -247,20 +256,20 @@ macro_rules! calls {
     ($amp:ident; $($(#[$doc:meta])* $name:ident($($arg:ident: $type:ty),*) -> $out:ty $body:block)*) => {
         $(
             $(#[$doc])*
-            pub async fn $name($amp: &$crate::Amp, $($arg: $type),*) -> $crate::Result<$out> {
-                let call = || -> $crate::Result<$crate::manage::Call<$out>> { $body };
+            pub async fn $name($amp: &$crate::AmpContext, $($arg: $type),*) -> $crate::Result<$out> {
+                let call = || -> $crate::Result<$crate::manage::ManagementCall<$out>> { $body };
                 call()?.run($amp).await
             }
         )*
 
-        /// The same commands, blocking. May be called from anywhere, also from within a runtime, which they block.
+        /// Blocking forms of these commands. May be called from anywhere, also from within a runtime, which they block.
         pub mod blocking {
             use super::*;
 
             $(
                 $(#[$doc])*
-                pub fn $name($amp: &$crate::Amp, $($arg: $type),*) -> $crate::Result<$out> {
-                    let call = || -> $crate::Result<$crate::manage::Call<$out>> { $body };
+                pub fn $name($amp: &$crate::AmpContext, $($arg: $type),*) -> $crate::Result<$out> {
+                    let call = || -> $crate::Result<$crate::manage::ManagementCall<$out>> { $body };
                     call()?.run_blocking($amp)
                 }
             )*

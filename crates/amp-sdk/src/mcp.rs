@@ -5,9 +5,9 @@ mod settings;
 
 use serde_json::Value;
 
-use crate::capability::Feature;
+use crate::capability::CliFeature;
 use crate::error::{Error, Result};
-use crate::manage::{Amp, Answer, Call, Words, calls};
+use crate::manage::{AmpContext, CommandAnswer, CommandWords, ManagementCall, calls};
 use crate::mcp_config::{McpHttpServer, McpStdioServer};
 
 pub use server::{McpServer, ServerType};
@@ -35,7 +35,7 @@ impl From<McpHttpServer> for NewServer {
 }
 
 impl NewServer {
-    /// Whether a command line may hold all of it.
+    /// Reports whether a command line may hold all of the server.
     fn is_plain(&self) -> bool {
         match self {
             Self::Stdio(server) => server.env.is_empty() && !server.disabled,
@@ -59,7 +59,7 @@ impl NewServer {
     }
 }
 
-/// How [`oauth_login`] registers a client. Debug shows no secret.
+/// Registration of a client by [`oauth_login`]. Debug shows no secret.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct OauthLogin {
     /// The server's address.
@@ -70,9 +70,9 @@ pub struct OauthLogin {
     pub client_secret: Option<String>,
     /// Scopes, separated by commas.
     pub scopes: Option<String>,
-    /// Where the user grants. Default: what the server says.
+    /// Address at which the user grants access. Default: the server's own.
     pub auth_url: Option<String>,
-    /// Where tokens are had. Default: what the server says.
+    /// Address from which tokens are fetched. Default: the server's own.
     pub token_url: Option<String>,
     /// The CLI takes the secret only from its command line, where every user of the machine sees it. Default: false.
     pub allow_secret_in_argv: bool,
@@ -89,38 +89,46 @@ impl std::fmt::Debug for OauthLogin {
     }
 }
 
-fn servers(answer: &Answer) -> Result<Vec<McpServer>> {
+fn parse_servers(answer: &CommandAnswer) -> Result<Vec<McpServer>> {
     let list: Vec<Value> =
-        serde_json::from_str(&answer.stdout).map_err(|error| answer.unreadable(error.to_string()))?;
+        serde_json::from_str(&answer.stdout).map_err(|error| answer.unreadable_error(error.to_string()))?;
     // What is wrong is said without the entry: it may hold headers.
     let list: std::result::Result<Vec<_>, String> = list.into_iter().map(McpServer::read).collect();
     list.map_err(|message| Error::Parse { message, details: String::new() })
 }
 
-fn add_words(name: &str, server: &NewServer, workspace: bool) -> Words {
-    let words = Words::new(&["mcp", "add"]).place("name", name).switch("--workspace", workspace);
+fn add_words(name: &str, server: &NewServer, workspace: bool) -> CommandWords {
+    let words = CommandWords::new(&["mcp", "add"])
+        .with_positional("name", name)
+        .with_switch("--workspace", workspace);
     match server {
         NewServer::Stdio(server) => {
-            words.program(std::iter::once(&server.command).chain(&server.args).map(Into::into))
+            words.with_program(std::iter::once(&server.command).chain(&server.args).map(Into::into))
         }
-        NewServer::Http(server) => words.place("url", &server.url),
+        NewServer::Http(server) => words.with_positional("url", &server.url),
     }
 }
 
-/// What the CLI, or the SDK in its place, does about a new server.
-fn adding(amp: &Amp, name: &str, server: &NewServer, workspace: bool) -> Result<Call<String>> {
+/// Prepares the call by which the CLI, or the SDK in its place, adds a new server.
+fn prepare_add(
+    amp: &AmpContext,
+    name: &str,
+    server: &NewServer,
+    workspace: bool,
+) -> Result<ManagementCall<String>> {
     server.validate()?;
     if name.trim().is_empty() || name.starts_with('-') {
-        return Err(Error::invalid("mcp add: name", "it is blank or begins with -; give it a name"));
+        return Err(Error::invalid_option("mcp add: name", "it is blank or begins with -; give it a name"));
     }
-    let call = Call::text(add_words(name, server, workspace), &[Feature::Mcp]).ungoverned();
+    let call =
+        ManagementCall::new_text(add_words(name, server, workspace), &[CliFeature::Mcp]).refuse_governed();
     if server.is_plain() || amp.options.governed_authority.is_some() {
         return Ok(call);
     }
-    let file = settings::file(&amp.options, workspace)?;
+    let file = settings::settings_path(&amp.options, workspace)?;
     let (name, server) = (name.to_owned(), server.to_value());
-    Ok(call.instead(move || {
-        settings::add(&file, &name, &server)?;
+    Ok(call.with_replacement(move || {
+        settings::add_server(&file, &name, &server)?;
         Ok(format!("Added amp.mcpServers.{name} to {}", file.display()))
     }))
 }
@@ -134,63 +142,63 @@ calls! {
     /// command line holds a secret: under a lock, whole or not at all, 0600, comments kept; not on another machine. Any other is added
     /// by the CLI. One of that name that is there already is an error.
     add(name: &str, server: &NewServer, workspace: bool) -> String {
-        adding(amp, name, server, workspace)
+        prepare_add(amp, name, server, workspace)
     }
 
     /// The servers of the account, the user's settings and the workspace's. Reads the older flat form and the newer nested one.
     list() -> Vec<McpServer> {
-        Ok(Call::new(Words::new(&["mcp", "list", "--json"]), &[Feature::Mcp], servers))
+        Ok(ManagementCall::new(CommandWords::new(&["mcp", "list", "--json"]), &[CliFeature::Mcp], parse_servers))
     }
 
     /// Removes a server from the workspace's settings, else from the user's.
     remove(name: &str) -> String {
-        Ok(Call::text(Words::new(&["mcp", "remove"]).place("name", name), &[Feature::Mcp]))
+        Ok(ManagementCall::new_text(CommandWords::new(&["mcp", "remove"]).with_positional("name", name), &[CliFeature::Mcp]))
     }
 
-    /// How the servers are, or one of them; waits until they are connected.
+    /// Returns the state of the servers, or of one of them; waits until they are connected.
     doctor(name: Option<&str>) -> String {
-        let words = Words::new(&["mcp", "doctor"]);
+        let words = CommandWords::new(&["mcp", "doctor"]);
         let words = match name {
-            Some(name) => words.place("name", name),
+            Some(name) => words.with_positional("name", name),
             None => words,
         };
-        Ok(Call::text(words, &[Feature::Mcp]))
+        Ok(ManagementCall::new_text(words, &[CliFeature::Mcp]))
     }
 
     /// Lets a server of the workspace's settings run.
     approve(name: &str) -> String {
-        Ok(Call::text(Words::new(&["mcp", "approve"]).place("name", name), &[Feature::Mcp]))
+        Ok(ManagementCall::new_text(CommandWords::new(&["mcp", "approve"]).with_positional("name", name), &[CliFeature::Mcp]))
     }
 
     /// Registers OAuth credentials of a server. Not in governed execution.
     oauth_login(server: &str, with: &OauthLogin) -> String {
         if with.client_secret.is_some() && !with.allow_secret_in_argv {
-            return Err(Error::invalid(
+            return Err(Error::invalid_option(
                 "client_secret",
                 "the CLI takes it only from its command line, which every user of the machine can read; \
                  use a client with PKCE, or set allow_secret_in_argv",
             ));
         }
-        let words = Words::new(&["mcp", "oauth", "login"])
-            .place("server", server)
-            .option("--server-url", with.server_url.as_ref())
-            .option("--client-id", with.client_id.as_ref())
-            .option("--client-secret", with.client_secret.as_ref())
-            .option("--scopes", with.scopes.as_ref())
-            .option("--auth-url", with.auth_url.as_ref())
-            .option("--token-url", with.token_url.as_ref());
-        Ok(Call::text(words, &[Feature::Mcp]).ungoverned())
+        let words = CommandWords::new(&["mcp", "oauth", "login"])
+            .with_positional("server", server)
+            .with_option("--server-url", with.server_url.as_ref())
+            .with_option("--client-id", with.client_id.as_ref())
+            .with_option("--client-secret", with.client_secret.as_ref())
+            .with_option("--scopes", with.scopes.as_ref())
+            .with_option("--auth-url", with.auth_url.as_ref())
+            .with_option("--token-url", with.token_url.as_ref());
+        Ok(ManagementCall::new_text(words, &[CliFeature::Mcp]).refuse_governed())
     }
 
     /// Removes OAuth credentials of a server. Not in governed execution.
     oauth_logout(server: &str) -> String {
-        let words = Words::new(&["mcp", "oauth", "logout"]).place("server", server);
-        Ok(Call::text(words, &[Feature::Mcp]).ungoverned())
+        let words = CommandWords::new(&["mcp", "oauth", "logout"]).with_positional("server", server);
+        Ok(ManagementCall::new_text(words, &[CliFeature::Mcp]).refuse_governed())
     }
 
-    /// Whether a server has OAuth credentials. Not in governed execution.
+    /// Reports whether a server has OAuth credentials. Not in governed execution.
     oauth_status(server: &str) -> String {
-        let words = Words::new(&["mcp", "oauth", "status"]).place("server", server);
-        Ok(Call::text(words, &[Feature::Mcp]).ungoverned())
+        let words = CommandWords::new(&["mcp", "oauth", "status"]).with_positional("server", server);
+        Ok(ManagementCall::new_text(words, &[CliFeature::Mcp]).refuse_governed())
     }
 }

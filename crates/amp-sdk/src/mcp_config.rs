@@ -12,9 +12,9 @@ use crate::error::{Error, Result};
 pub struct McpStdioServer {
     /// The program. Required, not blank.
     pub command: String,
-    /// Its arguments.
+    /// Arguments of the program.
     pub args: Vec<String>,
-    /// Its environment; may hold secrets, Debug shows names only.
+    /// Environment of the program; may hold secrets, Debug shows names only.
     pub env: BTreeMap<String, String>,
     /// Configured and not started.
     pub disabled: bool,
@@ -39,7 +39,7 @@ pub struct McpHttpServer {
 pub enum McpConfig {
     /// Servers by name.
     Servers(Map<String, Value>),
-    /// The same as JSON text.
+    /// The servers as JSON text.
     Json(String),
     /// A file that has it.
     Path(PathBuf),
@@ -47,10 +47,13 @@ pub enum McpConfig {
 
 impl McpStdioServer {
     /// A server of this program, checked.
+    ///
+    /// # Errors
+    /// `invalid_configuration` if `command` is blank.
     pub fn new(command: impl Into<String>) -> Result<Self> {
         let command = command.into();
         if command.trim().is_empty() {
-            return Err(Error::invalid("mcp_config", "command is blank; name the server's program"));
+            return Err(Error::invalid_option("mcp_config", "command is blank; name the server's program"));
         }
         Ok(Self { command, ..Self::default() })
     }
@@ -59,7 +62,7 @@ impl McpStdioServer {
     pub fn to_value(&self) -> Value {
         let mut map = Map::new();
         map.insert("command".into(), self.command.clone().into());
-        if !self.args.is_empty() && !amplihack_utils::sabotage::active("amp-mcp-program") {
+        if !self.args.is_empty() && !amplihack_utils::sabotage::is_active("amp-mcp-program") {
             map.insert("args".into(), self.args.clone().into());
         }
         if !self.env.is_empty() {
@@ -74,10 +77,13 @@ impl McpStdioServer {
 
 impl McpHttpServer {
     /// A server at this address, checked.
+    ///
+    /// # Errors
+    /// `invalid_configuration` if `url` is blank.
     pub fn new(url: impl Into<String>) -> Result<Self> {
         let url = url.into();
         if url.trim().is_empty() {
-            return Err(Error::invalid("mcp_config", "url is blank; give the server's address"));
+            return Err(Error::invalid_option("mcp_config", "url is blank; give the server's address"));
         }
         Ok(Self { url, ..Self::default() })
     }
@@ -86,7 +92,7 @@ impl McpHttpServer {
     pub fn to_value(&self) -> Value {
         let mut map = Map::new();
         map.insert("url".into(), self.url.clone().into());
-        if !self.headers.is_empty() && !amplihack_utils::sabotage::active("amp-mcp-address") {
+        if !self.headers.is_empty() && !amplihack_utils::sabotage::is_active("amp-mcp-address") {
             map.insert("headers".into(), json!(self.headers));
         }
         if let Some(transport) = &self.transport {
@@ -132,26 +138,26 @@ impl std::fmt::Debug for McpConfig {
 }
 
 impl McpConfig {
-    /// No servers; add them with [`McpConfig::stdio`] and [`McpConfig::http`].
+    /// No servers; add them with [`McpConfig::with_stdio`] and [`McpConfig::with_http`].
     pub fn new() -> Self {
         Self::Servers(Map::new())
     }
 
-    /// The same with a program as the server `name`.
+    /// Adds a program as the server `name`.
     #[must_use]
-    pub fn stdio(self, name: impl Into<String>, server: &McpStdioServer) -> Self {
-        self.server(name, server.to_value())
+    pub fn with_stdio(self, name: impl Into<String>, server: &McpStdioServer) -> Self {
+        self.with_server(name, server.to_value())
     }
 
-    /// The same with an address as the server `name`.
+    /// Adds an address as the server `name`.
     #[must_use]
-    pub fn http(self, name: impl Into<String>, server: &McpHttpServer) -> Self {
-        self.server(name, server.to_value())
+    pub fn with_http(self, name: impl Into<String>, server: &McpHttpServer) -> Self {
+        self.with_server(name, server.to_value())
     }
 
-    /// The same with a server of this wire form. Text and files are replaced by a list of this one server.
+    /// Adds a server of this wire form. Text and files are replaced by a list of this one server.
     #[must_use]
-    pub fn server(self, name: impl Into<String>, server: Value) -> Self {
+    pub fn with_server(self, name: impl Into<String>, server: Value) -> Self {
         let mut servers = match self {
             Self::Servers(servers) => servers,
             Self::Json(_) | Self::Path(_) => Map::new(),
@@ -160,7 +166,7 @@ impl McpConfig {
         Self::Servers(servers)
     }
 
-    /// Whether it asks for nothing.
+    /// Reports whether the configuration asks for nothing.
     pub fn is_empty(&self) -> bool {
         match self {
             Self::Servers(servers) => servers.is_empty(),
@@ -170,21 +176,25 @@ impl McpConfig {
     }
 
     /// Checks text for being a JSON object.
+    ///
+    /// # Errors
+    /// `invalid_configuration` if a text that is not blank is no JSON object; the error quotes nothing of it.
     pub fn validate(&self) -> Result<()> {
         match self {
             Self::Json(text) if !text.trim().is_empty() => match serde_json::from_str::<Value>(text) {
                 Ok(Value::Object(_)) => Ok(()),
                 // The parser's own words may quote the text.
-                Ok(_) | Err(_) => {
-                    Err(Error::invalid("mcp_config", "the text is no JSON object; give one, or a path"))
-                }
+                Ok(_) | Err(_) => Err(Error::invalid_option(
+                    "mcp_config",
+                    "the text is no JSON object; give one, or a path",
+                )),
             },
             _ => Ok(()),
         }
     }
 
-    /// What a private file has to hold, or the caller's own file.
-    pub(crate) fn content(&self) -> std::result::Result<Vec<u8>, &Path> {
+    /// Returns the content of a private file, or the path of the caller's own file.
+    pub(crate) fn file_content(&self) -> std::result::Result<Vec<u8>, &Path> {
         match self {
             Self::Servers(servers) => Ok(json!(servers).to_string().into_bytes()),
             Self::Json(text) => Ok(text.clone().into_bytes()),
@@ -202,7 +212,7 @@ impl Default for McpConfig {
 impl From<&str> for McpConfig {
     /// JSON if it begins with `{`, else a path.
     fn from(text: &str) -> Self {
-        if text.trim_start().starts_with('{') && !amplihack_utils::sabotage::active("amp-mcp-text") {
+        if text.trim_start().starts_with('{') && !amplihack_utils::sabotage::is_active("amp-mcp-text") {
             Self::Json(text.to_owned())
         } else {
             Self::Path(PathBuf::from(text))
@@ -222,7 +232,7 @@ impl TryFrom<Value> for McpConfig {
                     for key in ["env", "headers"] {
                         if let Some(Value::Object(map)) = server.get_mut(key) {
                             map.retain(|_, value| {
-                                !value.is_null() || amplihack_utils::sabotage::active("amp-nulls")
+                                !value.is_null() || amplihack_utils::sabotage::is_active("amp-nulls")
                             });
                         }
                     }
@@ -230,7 +240,7 @@ impl TryFrom<Value> for McpConfig {
                 Ok(Self::Servers(servers))
             }
             Value::String(text) => Ok(text.as_str().into()),
-            _ => Err(Error::invalid("mcp_config", "it is neither an object nor a text")),
+            _ => Err(Error::invalid_option("mcp_config", "it is neither an object nor a text")),
         }
     }
 }
@@ -245,7 +255,7 @@ mod tests {
         stdio.env.insert("TOKEN".into(), "hunter2".into());
         let mut http = McpHttpServer::new("https://h/mcp?key=hunter2").unwrap();
         http.headers.insert("Authorization".into(), "hunter2".into());
-        let config = McpConfig::new().stdio("fs", &stdio).http("api", &http);
+        let config = McpConfig::new().with_stdio("fs", &stdio).with_http("api", &http);
         let shown = format!("{stdio:?} {http:?} {config:?} {:?}", McpConfig::from("{\"a\":\"hunter2\"}"));
         assert!(
             shown.contains("TOKEN") && shown.contains("Authorization") && shown.contains("fs"),

@@ -1,4 +1,4 @@
-//! Which model a run asks for: a registry that resolves names, and the selection that it makes of them.
+//! Model selection: a registry that resolves the names a run asks for, and the selection that it makes of them.
 //!
 //! Amp's CLI has no flag for a model: its mode chooses. The registry therefore knows one model, `amp-1`, which stands for that choice and
 //! renders nothing; any other resolved model is refused before a start. Set [`Options::mode`](crate::Options::mode) instead.
@@ -14,36 +14,36 @@ pub use selection::{ModelSource, ResolutionSource, Selection};
 /// A model that cannot be selected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum ModelError {
+pub enum ModelSelectionError {
     /// No model of this name. Kind `unknown_model`.
     #[error("model {requested:?} is unknown to {provider}; known are {}", known.join(", "))]
     UnknownModel {
-        /// What was asked for.
+        /// Name of the requested model.
         requested: String,
-        /// What there is.
+        /// Names of the known models.
         known: Vec<String>,
-        /// Whose.
+        /// Provider of the registry.
         provider: String,
     },
     /// An effort that the model does not take. Kind `invalid_reasoning_effort`.
     #[error(
         "reasoning effort {requested:?} is not taken by {provider}; allowed are {}",
-        allowed(allowed_efforts)
+        allowed_text(allowed_efforts)
     )]
     InvalidReasoningEffort {
-        /// What was asked for.
+        /// Requested effort.
         requested: String,
-        /// What may be asked for.
+        /// Efforts that the model takes.
         allowed_efforts: Vec<String>,
-        /// Whose.
+        /// Provider of the registry.
         provider: String,
     },
     /// There is no model to choose. Kind `model_unavailable`.
     #[error("{provider} offers no model: {reason}")]
     ModelUnavailable {
-        /// Whose.
+        /// Provider of the registry.
         provider: String,
-        /// Why.
+        /// Reason why the model is not available.
         reason: String,
     },
     /// Blank, `nil` or `null`. Kind `empty_or_invalid_model`.
@@ -51,11 +51,11 @@ pub enum ModelError {
     EmptyOrInvalidModel,
 }
 
-fn allowed(efforts: &[String]) -> String {
+fn allowed_text(efforts: &[String]) -> String {
     if efforts.is_empty() { "none".to_owned() } else { efforts.join(", ") }
 }
 
-impl ModelError {
+impl ModelSelectionError {
     /// The stable name of the kind.
     pub fn kind(&self) -> &'static str {
         match self {
@@ -67,15 +67,15 @@ impl ModelError {
     }
 }
 
-impl From<ModelError> for Error {
-    fn from(error: ModelError) -> Self {
-        Self::invalid("model_payload", format!("model resolution failed: {error}"))
+impl From<ModelSelectionError> for Error {
+    fn from(error: ModelSelectionError) -> Self {
+        Self::invalid_option("model_payload", format!("model resolution failed: {error}"))
     }
 }
 
 /// A model of a [`Registry`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Model {
+pub struct RegistryModel {
     /// The id that a command line would hold.
     pub id: String,
     /// Other names for it.
@@ -86,14 +86,14 @@ pub struct Model {
     pub efforts: Vec<String>,
 }
 
-/// Where [`Registry::resolve`] looks for a name, in this order: `explicit`, `environment`, the registry's default, `remote`.
+/// The names that [`Registry::resolve`] tries, in this order: `explicit`, `environment`, the registry's default, `remote`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Wish {
-    /// What the caller asks for.
+pub struct ModelRequest {
+    /// Model that the caller asks for.
     pub explicit: Option<String>,
-    /// What the caller's environment asks for; the SDK reads none.
+    /// Model that the caller's environment asks for; the SDK reads none.
     pub environment: Option<String>,
-    /// What the service's default is, where the caller knows it.
+    /// Default model of the service, where the caller knows it.
     pub remote: Option<String>,
     /// The reasoning effort.
     pub reasoning_effort: Option<String>,
@@ -104,10 +104,10 @@ pub struct Wish {
 /// The models of one provider. Explicit data: there is no global registry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Registry {
-    /// Whose models these are.
+    /// Provider of the models.
     pub provider: String,
     /// The models.
-    pub models: Vec<Model>,
+    pub models: Vec<RegistryModel>,
     /// The id of the default one.
     pub default: Option<String>,
     /// A name for this state of the list.
@@ -116,8 +116,8 @@ pub struct Registry {
 
 impl Registry {
     /// Amp's: `amp-1`, alias `default`, the model that the mode chooses.
-    pub fn amp() -> Self {
-        let amp = Model {
+    pub fn for_amp() -> Self {
+        let amp = RegistryModel {
             id: selection::AMP.to_owned(),
             aliases: vec!["default".to_owned()],
             family: Some("amp".to_owned()),
@@ -132,28 +132,33 @@ impl Registry {
     }
 
     /// Selects a model: the first name of `wish` that is set, else the default. No name falls back to another.
-    pub fn resolve(&self, wish: &Wish) -> Result<Selection, ModelError> {
+    ///
+    /// # Errors
+    /// [`ModelSelectionError::ModelUnavailable`] if no name is set and there is no default, and
+    /// [`ModelSelectionError::InvalidReasoningEffort`] if the model does not take the effort. Those of [`Registry::validate`] for a name
+    /// that is set, but no unknown model where `wish` allows it.
+    pub fn resolve(&self, wish: &ModelRequest) -> Result<Selection, ModelSelectionError> {
         let mut sources = [
             (&wish.explicit, ResolutionSource::Explicit),
             (&wish.environment, ResolutionSource::Env),
             (&self.default, ResolutionSource::Default),
             (&wish.remote, ResolutionSource::Remote),
         ];
-        if amplihack_utils::sabotage::active("amp-model-order") {
+        if amplihack_utils::sabotage::is_active("amp-model-order") {
             sources.swap(0, 1);
         }
         let (requested, source) = sources
             .into_iter()
             .find_map(|(name, source)| Some((name.as_deref()?, source)))
-            .ok_or_else(|| ModelError::ModelUnavailable {
+            .ok_or_else(|| ModelSelectionError::ModelUnavailable {
                 provider: self.provider.clone(),
                 reason: "nothing was asked for and there is no default".to_owned(),
             })?;
         let known = match self.validate(requested) {
             Ok(model) => Some(model),
-            Err(ModelError::UnknownModel { .. }) if wish.allow_unknown => None,
-            Err(ModelError::UnknownModel { .. })
-                if amplihack_utils::sabotage::active("amp-model-fallback") =>
+            Err(ModelSelectionError::UnknownModel { .. }) if wish.allow_unknown => None,
+            Err(ModelSelectionError::UnknownModel { .. })
+                if amplihack_utils::sabotage::is_active("amp-model-fallback") =>
             {
                 Some(self.default_model()?)
             }
@@ -175,14 +180,18 @@ impl Registry {
     }
 
     /// The model of this id or alias.
-    pub fn validate(&self, name: &str) -> Result<&Model, ModelError> {
+    ///
+    /// # Errors
+    /// [`ModelSelectionError::EmptyOrInvalidModel`] for a name that is blank or a placeholder, [`ModelSelectionError::UnknownModel`] for
+    /// one that no model has.
+    pub fn validate(&self, name: &str) -> Result<&RegistryModel, ModelSelectionError> {
         if !selection::is_name(name) {
-            return Err(ModelError::EmptyOrInvalidModel);
+            return Err(ModelSelectionError::EmptyOrInvalidModel);
         }
         self.models
             .iter()
             .find(|model| model.id == name || model.aliases.iter().any(|alias| alias == name))
-            .ok_or_else(|| ModelError::UnknownModel {
+            .ok_or_else(|| ModelSelectionError::UnknownModel {
                 requested: name.to_owned(),
                 known: self.models.iter().map(|model| model.id.clone()).collect(),
                 provider: self.provider.clone(),
@@ -190,11 +199,15 @@ impl Registry {
     }
 
     /// The default model.
-    pub fn default_model(&self) -> Result<&Model, ModelError> {
+    ///
+    /// # Errors
+    /// [`ModelSelectionError::ModelUnavailable`] if there is no default; those of [`Registry::validate`] if the default is no model of the
+    /// registry.
+    pub fn default_model(&self) -> Result<&RegistryModel, ModelSelectionError> {
         let Some(id) =
-            self.default.as_ref().filter(|_| !amplihack_utils::sabotage::active("amp-model-default"))
+            self.default.as_ref().filter(|_| !amplihack_utils::sabotage::is_active("amp-model-default"))
         else {
-            return Err(ModelError::ModelUnavailable {
+            return Err(ModelSelectionError::ModelUnavailable {
                 provider: self.provider.clone(),
                 reason: "there is no default".to_owned(),
             });
@@ -203,16 +216,23 @@ impl Registry {
     }
 
     /// [`Registry::resolve`] of an explicit name or of none: what goes into `Options::model_payload`.
-    pub fn build_arg_payload(&self, model: Option<&str>) -> Result<Selection, ModelError> {
-        self.resolve(&Wish { explicit: model.map(str::to_owned), ..Wish::default() })
+    ///
+    /// # Errors
+    /// Those of [`Registry::resolve`].
+    pub fn build_arg_payload(&self, model: Option<&str>) -> Result<Selection, ModelSelectionError> {
+        self.resolve(&ModelRequest { explicit: model.map(str::to_owned), ..ModelRequest::default() })
     }
 
-    fn check_effort(&self, model: Option<&Model>, effort: Option<&str>) -> Result<(), ModelError> {
+    fn check_effort(
+        &self,
+        model: Option<&RegistryModel>,
+        effort: Option<&str>,
+    ) -> Result<(), ModelSelectionError> {
         let (Some(model), Some(effort)) = (model, effort) else { return Ok(()) };
         if model.efforts.iter().any(|known| known == effort) {
             return Ok(());
         }
-        Err(ModelError::InvalidReasoningEffort {
+        Err(ModelSelectionError::InvalidReasoningEffort {
             requested: effort.to_owned(),
             allowed_efforts: model.efforts.clone(),
             provider: self.provider.clone(),
@@ -226,29 +246,41 @@ mod tests {
 
     #[test]
     fn names_resolve_in_order_and_never_fall_back() {
-        let amp = Registry::amp();
-        let resolved = |wish: Wish| {
+        let amp = Registry::for_amp();
+        let resolved = |wish: ModelRequest| {
             amp.resolve(&wish).map(|made| (made.resolved_model.unwrap(), made.resolution_source.unwrap()))
         };
         let some = |name: &str| Some(name.to_owned());
-        assert_eq!(resolved(Wish::default()), Ok(("amp-1".into(), ResolutionSource::Default)));
+        assert_eq!(resolved(ModelRequest::default()), Ok(("amp-1".into(), ResolutionSource::Default)));
         assert_eq!(
-            resolved(Wish { explicit: some("default"), environment: some("x"), ..Wish::default() }),
+            resolved(ModelRequest {
+                explicit: some("default"),
+                environment: some("x"),
+                ..ModelRequest::default()
+            }),
             Ok(("amp-1".into(), ResolutionSource::Explicit))
         );
-        let wrong = resolved(Wish { environment: some("x"), remote: some("amp-1"), ..Wish::default() });
+        let wrong = resolved(ModelRequest {
+            environment: some("x"),
+            remote: some("amp-1"),
+            ..ModelRequest::default()
+        });
         assert_eq!(wrong.unwrap_err().kind(), "unknown_model");
         assert_eq!(
-            resolved(Wish { explicit: some("x"), allow_unknown: true, ..Wish::default() }),
+            resolved(ModelRequest { explicit: some("x"), allow_unknown: true, ..ModelRequest::default() }),
             Ok(("x".into(), ResolutionSource::Explicit))
         );
         for blank in ["", " ", "nil", "null", "NULL"] {
-            assert_eq!(amp.build_arg_payload(Some(blank)), Err(ModelError::EmptyOrInvalidModel), "{blank:?}");
+            assert_eq!(
+                amp.build_arg_payload(Some(blank)),
+                Err(ModelSelectionError::EmptyOrInvalidModel),
+                "{blank:?}"
+            );
         }
-        let effort = Wish { reasoning_effort: some("high"), ..Wish::default() };
+        let effort = ModelRequest { reasoning_effort: some("high"), ..ModelRequest::default() };
         assert_eq!(resolved(effort).unwrap_err().kind(), "invalid_reasoning_effort");
-        let none = Registry { default: None, ..Registry::amp() };
-        assert_eq!(none.resolve(&Wish::default()).unwrap_err().kind(), "model_unavailable");
+        let none = Registry { default: None, ..Registry::for_amp() };
+        assert_eq!(none.resolve(&ModelRequest::default()).unwrap_err().kind(), "model_unavailable");
         assert_eq!(none.default_model().unwrap_err().kind(), "model_unavailable");
         assert_eq!(amp.default_model().unwrap().id, "amp-1");
     }

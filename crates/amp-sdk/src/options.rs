@@ -9,11 +9,11 @@ use amplihack_utils::env::Env;
 use semver::Version;
 use serde_json::Value;
 
-use crate::governed::Authority;
+use crate::governed::GovernedAuthority;
 use crate::mcp_config::McpConfig;
 use crate::model::Selection;
 use crate::rule::Permission;
-use crate::surface::Surface;
+use crate::surface::ExecutionSurface;
 
 pub(crate) use validate::is_variable;
 
@@ -59,23 +59,23 @@ pub mod log_level {
     pub const ALL: &[&str] = &[DEBUG, INFO, WARN, ERROR, AUDIT];
     /// Everything.
     pub const DEBUG: &str = "debug";
-    /// What happens.
+    /// Ordinary activity.
     pub const INFO: &str = "info";
-    /// What is odd.
+    /// Odd conditions.
     pub const WARN: &str = "warn";
-    /// What fails.
+    /// Failures.
     pub const ERROR: &str = "error";
-    /// What was done.
+    /// Actions that were taken.
     pub const AUDIT: &str = "audit";
 }
 
-/// Which thread a run goes on with.
+/// The thread that a run continues.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ContinueThread {
     /// The latest one.
     Last,
-    /// This one: `T-…`, or the thread's address.
+    /// A given thread: `T-…`, or the thread's address.
     Id(String),
 }
 
@@ -112,24 +112,24 @@ pub struct Options {
     /// `Some(true)`: every tool runs without a question, and permission rules have no effect. `Some(false)`: none does, whatever the user's
     /// settings contain. Default: as the user's settings are; with permission rules as `Some(false)`.
     pub dangerously_allow_all: Option<bool>,
-    /// Who sees the thread, see [`visibility`](mod@visibility). Default: the CLI's own.
+    /// Audience that sees the thread, see [`visibility`](mod@visibility). Default: the CLI's own.
     pub visibility: Option<String>,
     /// Go on with a thread. Default: a new one.
     pub continue_thread: Option<ContinueThread>,
     /// A settings file in the place of the user's own. Comments and trailing commas are read.
     pub settings_file: Option<PathBuf>,
-    /// One of the five of [`log_level`](mod@log_level); anything else is refused.
+    /// A level of [`log_level`](mod@log_level); anything else is refused.
     pub log_level: Option<String>,
-    /// Where the CLI logs.
+    /// File to which the CLI logs.
     pub log_file: Option<PathBuf>,
     /// Variables for the CLI, over the base: `AMP_API_KEY`, `AMP_URL`, … Values do not show in Debug.
     pub env: BTreeMap<String, String>,
-    /// What [`Options::env`] stands on. `None`: this process's environment without its `AMP_*` variables. `Some`: exactly this, also without
+    /// Base of [`Options::env`]. `None`: this process's environment without its `AMP_*` variables. `Some`: exactly this, also without
     /// them (`AMP_TEST_*` are kept). Not used on another machine.
     pub base_env: Option<Env>,
     /// The CLI, a program or a `.js` file. Default: `AMP_CLI_PATH` in [`Options::env`], `~/.amp/bin/amp`, `~/.local/bin/amp`, PATH.
     pub cli_path: Option<PathBuf>,
-    /// What the CLI's version is, from [`version::probe`](crate::version::probe). Default: the newest that this crate knows.
+    /// Version of the CLI, from [`version::probe_version`](crate::version::probe_version). Default: the newest that this crate knows.
     pub cli_version: Option<Version>,
     /// MCP servers, given to the CLI in a private file.
     pub mcp_config: Option<McpConfig>,
@@ -155,10 +155,10 @@ pub struct Options {
     pub output_schema: Option<Value>,
     /// A resolved model, see [`model`](crate::model).
     pub model_payload: Option<Selection>,
-    /// Where the CLI runs. Default: here.
-    pub execution_surface: Surface,
+    /// Machine on which the CLI runs. Default: this one.
+    pub execution_surface: ExecutionSurface,
     /// Governed execution, see [`governed`](crate::governed).
-    pub governed_authority: Option<Authority>,
+    pub governed_authority: Option<GovernedAuthority>,
     /// Milliseconds from the start to the first byte. Default: 30 000.
     pub startup_timeout_ms: u64,
     /// Milliseconds from one output to the next, before the run counts as stuck. Default: 300 000.
@@ -212,7 +212,7 @@ impl Default for Options {
             completion_only: false,
             output_schema: None,
             model_payload: None,
-            execution_surface: Surface::Local,
+            execution_surface: ExecutionSurface::Local,
             governed_authority: None,
             startup_timeout_ms: 30_000,
             stream_timeout_ms: 300_000,

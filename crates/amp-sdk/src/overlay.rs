@@ -11,16 +11,16 @@ use tempfile::TempDir;
 
 use crate::error::{Error, Result};
 
-/// What the directories' names begin with. Then come a namespace, a process, its start time, and what makes them unique.
+/// Prefix of the directories' names. Then come a namespace, a process, its start time, and a suffix that makes them unique.
 const PREFIX: &str = "amp-sdk-";
 
 /// The private files of one run. Dropping it removes them.
 #[derive(Default)]
-pub(crate) struct Overlay {
+pub(crate) struct OverlayFiles {
     directory: Option<TempDir>,
 }
 
-impl Overlay {
+impl OverlayFiles {
     /// Writes `contents` to the private file `name`: mode 0600 from its first moment, in a directory of mode 0700.
     pub(crate) fn write(&mut self, env: &Env, name: &str, contents: &[u8]) -> Result<PathBuf> {
         let place = env.temporary_dir();
@@ -32,18 +32,18 @@ impl Overlay {
             path: Some(place.clone()),
         };
         if self.directory.is_none() {
-            sweep(&place);
+            remove_leftovers(&place);
             let mut builder = tempfile::Builder::new();
             let made = builder
                 .permissions(Permissions::from_mode(0o700))
-                .prefix(&Owner::this().prefix())
+                .prefix(&OverlayOwner::current_process().directory_prefix())
                 .tempdir_in(&place);
             let mut made = made.map_err(failed)?;
-            made.disable_cleanup(amplihack_utils::sabotage::active("amp-rules-gone"));
+            made.disable_cleanup(amplihack_utils::sabotage::is_active("amp-rules-gone"));
             self.directory = Some(made);
         }
         let path = self.directory.as_ref().map_or(place.as_path(), TempDir::path).join(name);
-        let mode = if amplihack_utils::sabotage::active("amp-rules-private") { 0o644 } else { 0o600 };
+        let mode = if amplihack_utils::sabotage::is_active("amp-rules-private") { 0o644 } else { 0o600 };
         let mut file =
             OpenOptions::new().write(true).create_new(true).mode(mode).open(&path).map_err(failed)?;
         file.write_all(contents).map_err(failed)?;
@@ -53,20 +53,20 @@ impl Overlay {
 
 /// A process as the name of a directory tells it.
 #[derive(Debug, PartialEq, Eq)]
-struct Owner {
-    /// Which numbers of processes these are: the inode of the namespace.
+struct OverlayOwner {
+    /// PID namespace that the process id belongs to: the inode of the namespace.
     namespace: u64,
     pid: u32,
     start_time: u64,
 }
 
-impl Owner {
-    fn this() -> Self {
+impl OverlayOwner {
+    fn current_process() -> Self {
         let pid = std::process::id();
-        Self { namespace: namespace(), pid, start_time: sys::start_time(pid).unwrap_or_default() }
+        Self { namespace: pid_namespace(), pid, start_time: sys::start_time(pid).unwrap_or_default() }
     }
 
-    fn prefix(&self) -> String {
+    fn directory_prefix(&self) -> String {
         format!("{PREFIX}{}-{}-{}-", self.namespace, self.pid, self.start_time)
     }
 
@@ -80,27 +80,27 @@ impl Owner {
         parts.next().map(|_| owner)
     }
 
-    /// Whether it is known to have ended. Of processes elsewhere nothing is known.
+    /// Reports whether the process is known to have ended. Of processes elsewhere nothing is known.
     fn has_ended(&self) -> bool {
         self.namespace != 0
-            && self.namespace == namespace()
+            && self.namespace == pid_namespace()
             && self.start_time != 0
             && !sys::process_alive(self.pid, self.start_time)
     }
 }
 
 /// The inode of this process's PID namespace; 0 if it cannot be told.
-fn namespace() -> u64 {
+fn pid_namespace() -> u64 {
     std::fs::metadata("/proc/self/ns/pid").map(|meta| meta.ino()).unwrap_or_default()
 }
 
 /// Removes what this user's processes left behind that were killed.
-fn sweep(place: &Path) {
+fn remove_leftovers(place: &Path) {
     let Ok(entries) = std::fs::read_dir(place) else { return };
     let user = rustix::process::geteuid().as_raw();
     for entry in entries.flatten() {
         let name = entry.file_name();
-        let Some(owner) = name.to_str().and_then(Owner::parse) else { continue };
+        let Some(owner) = name.to_str().and_then(OverlayOwner::parse) else { continue };
         // `metadata` of an entry does not follow links.
         let ours = entry.metadata().is_ok_and(|meta| meta.is_dir() && meta.uid() == user);
         if ours
@@ -119,8 +119,8 @@ mod tests {
     #[test]
     fn files_are_private_new_and_gone_with_their_owner() {
         let dir = tempfile::tempdir().unwrap();
-        let env = Env::empty().with("TMPDIR", dir.path());
-        let mut overlay = Overlay::default();
+        let env = Env::empty().with_variable("TMPDIR", dir.path());
+        let mut overlay = OverlayFiles::default();
         let path = overlay.write(&env, "settings.json", b"{}").unwrap();
         let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o7777;
         assert_eq!((mode(&path), mode(path.parent().unwrap())), (0o600, 0o700));
@@ -134,16 +134,23 @@ mod tests {
     fn only_files_of_the_dead_are_swept() {
         let dir = tempfile::tempdir().unwrap();
         let make = |name: String| std::fs::create_dir(dir.path().join(name)).unwrap();
-        let this = Owner::this();
-        make(format!("{}live", this.prefix()));
-        make(format!("{}reused", Owner { start_time: this.start_time + 1, ..Owner::this() }.prefix()));
+        let this = OverlayOwner::current_process();
+        make(format!("{}live", this.directory_prefix()));
+        make(format!(
+            "{}reused",
+            OverlayOwner { start_time: this.start_time + 1, ..OverlayOwner::current_process() }
+                .directory_prefix()
+        ));
         make(format!(
             "{}elsewhere",
-            Owner { namespace: this.namespace + 1, pid: u32::MAX, start_time: 1 }.prefix()
+            OverlayOwner { namespace: this.namespace + 1, pid: u32::MAX, start_time: 1 }.directory_prefix()
         ));
-        make(format!("{}dead", Owner { pid: u32::MAX, ..Owner::this() }.prefix()));
+        make(format!(
+            "{}dead",
+            OverlayOwner { pid: u32::MAX, ..OverlayOwner::current_process() }.directory_prefix()
+        ));
         make(format!("{PREFIX}of-somebody-else-"));
-        sweep(dir.path());
+        remove_leftovers(dir.path());
         let mut left: Vec<String> = std::fs::read_dir(dir.path())
             .unwrap()
             .map(|entry| entry.unwrap().file_name().to_string_lossy().rsplit('-').next().unwrap().to_owned())

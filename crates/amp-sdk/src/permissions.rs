@@ -11,12 +11,14 @@ mod glob;
 mod manage;
 mod pattern;
 
-pub use builtin::builtin;
-pub use check::{Issue, check};
-pub use delegate::{Delegates, decide};
-pub use evaluate::{Evaluation, Matched, Rules, Source, evaluate};
+pub use builtin::builtin_rules;
+pub use check::{RuleIssue, check_rules};
+pub use delegate::{DelegatePrograms, decide_call};
+pub use evaluate::{MatchedRule, PermissionEvaluation, PermissionRules, RuleSource, evaluate};
 pub use file::in_settings;
-pub use manage::{Add, List, Test, add, blocking, list, test};
+pub use manage::{
+    PermissionAddOptions, PermissionListOptions, PermissionTestCall, add, blocking, list, test,
+};
 pub use pattern::never_matches;
 
 pub use crate::rule::Permission as PermissionRule;

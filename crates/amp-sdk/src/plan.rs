@@ -1,45 +1,45 @@
-//! What a run would start, without starting it.
+//! Plans of runs: the program and files that a run would start with, without starting it.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use amplihack_agent::amp::sdk::{SdkRun, Thread};
+use amplihack_agent::amp::sdk::{AmpThreadChoice, SdkRun};
 use amplihack_utils::env::Env;
 use serde_json::Value;
 
-use crate::capability::Feature;
+use crate::capability::CliFeature;
 use crate::error::Result;
-use crate::launch::Launch;
+use crate::launch::CliLaunch;
 use crate::options::{ContinueThread, Options, visibility};
 use crate::permissions::never_matches;
-use crate::prompt::Prompt;
+use crate::prompt::AmpPrompt;
 use crate::settings;
 
-/// Stands in a [`Plan`] for the private file with the run's settings.
+/// Stands in a [`RunPlan`] for the private file with the run's settings.
 pub const SETTINGS_FILE: &str = "<TEMP_SETTINGS_0600>";
-/// Stands in a [`Plan`] for the private file with the run's MCP servers.
+/// Stands in a [`RunPlan`] for the private file with the run's MCP servers.
 pub const MCP_FILE: &str = "<TEMP_MCP_0600>";
 
-/// What a run would start.
+/// The program, arguments and files that a run would start with.
 #[derive(Clone)]
 #[non_exhaustive]
-pub struct Plan {
+pub struct RunPlan {
     /// The CLI on this machine; `None` for another machine's.
     pub program: Option<PathBuf>,
-    /// Its arguments, with [`SETTINGS_FILE`] and [`MCP_FILE`] where private files would be.
+    /// Arguments of the CLI, with [`SETTINGS_FILE`] and [`MCP_FILE`] where private files would be.
     pub argv: Vec<OsString>,
-    /// What the private settings file would hold, the user's own included; `None` if there would be none.
+    /// Content of the private settings file, the user's own settings included; `None` if there would be none.
     pub settings: Option<Value>,
-    /// Whether there would be a private file with MCP servers.
+    /// `true` if there would be a private file with MCP servers.
     pub mcp_file: bool,
     /// Options that have no effect, or not the one that they seem to have.
     pub warnings: Vec<String>,
 }
 
-impl std::fmt::Debug for Plan {
+impl std::fmt::Debug for RunPlan {
     /// Without the settings, which may hold secrets.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Plan")
+        f.debug_struct("RunPlan")
             .field("program", &self.program)
             .field("argv", &self.argv)
             .field("settings", &self.settings.is_some())
@@ -53,24 +53,28 @@ impl std::fmt::Debug for Plan {
 /// merged; writes and starts nothing.
 ///
 /// ```
-/// use amp_sdk::{Options, plan};
+/// use amp_sdk::{Options, plan_run};
 /// # let dir = tempfile::tempdir().unwrap();
 /// # let amp = dir.path().join("amp");
 /// # std::fs::write(&amp, "").unwrap();
 /// # std::fs::set_permissions(&amp, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
 /// let options = Options { mode: Some("high".into()), cli_path: Some(amp), ..Options::default() };
-/// let plan = plan(&"What does this do?".into(), &options)?;
+/// let plan = plan_run(&"What does this do?".into(), &options)?;
 /// assert_eq!(plan.argv, ["--execute", "--stream-json", "--mode", "high"]);
 /// # Ok::<(), amp_sdk::Error>(())
 /// ```
-pub fn plan(prompt: &Prompt, options: &Options) -> Result<Plan> {
+///
+/// # Errors
+/// Those of [`Options::validate`], and `cli_not_found` if there is no CLI. `invalid_configuration` for an empty prompt, an authority whose
+/// command or directory is not there, a missing ssh, and settings to be merged that cannot be read.
+pub fn plan_run(prompt: &AmpPrompt, options: &Options) -> Result<RunPlan> {
     options.validate()?;
     prompt.validate()?;
-    let launch = Launch::new(options)?;
-    let contents = Contents::new(options, launch.env())?;
-    Ok(Plan {
+    let launch = CliLaunch::new(options)?;
+    let contents = OverlayContents::new(options, launch.env())?;
+    Ok(RunPlan {
         program: launch.local_program().map(Path::to_owned),
-        argv: words(
+        argv: cli_arguments(
             options,
             prompt.is_json(),
             contents.settings.is_some().then(|| SETTINGS_FILE.into()),
@@ -78,27 +82,28 @@ pub fn plan(prompt: &Prompt, options: &Options) -> Result<Plan> {
         ),
         settings: contents.settings,
         mcp_file: contents.mcp.is_some(),
-        warnings: warnings(options),
+        warnings: option_warnings(options),
     })
 }
 
-/// What private files hold.
-pub(crate) struct Contents {
+/// The contents of private files.
+pub(crate) struct OverlayContents {
     pub(crate) settings: Option<Value>,
     pub(crate) mcp: Option<Vec<u8>>,
 }
 
-impl Contents {
+impl OverlayContents {
     pub(crate) fn new(options: &Options, env: &Env) -> Result<Self> {
-        let overlay = settings::overlay(options);
-        let settings = if overlay.is_empty() { None } else { Some(settings::merged(options, env, overlay)?) };
+        let overlay = settings::settings_overlay(options);
+        let settings =
+            if overlay.is_empty() { None } else { Some(settings::merged_settings(options, env, overlay)?) };
         let config = options.mcp_config.as_ref().filter(|config| !config.is_empty());
-        Ok(Self { settings, mcp: config.and_then(|config| config.content().ok()) })
+        Ok(Self { settings, mcp: config.and_then(|config| config.file_content().ok()) })
     }
 }
 
 /// The arguments of the CLI. `settings` and `mcp` are private files in the place of the caller's own.
-pub(crate) fn words(
+pub(crate) fn cli_arguments(
     options: &Options,
     json_input: bool,
     settings: Option<PathBuf>,
@@ -106,13 +111,13 @@ pub(crate) fn words(
 ) -> Vec<OsString> {
     let own_mcp = || {
         let config = options.mcp_config.as_ref().filter(|config| !config.is_empty());
-        config.and_then(|config| config.content().err().map(Path::to_owned))
+        config.and_then(|config| config.file_content().err().map(Path::to_owned))
     };
     let run = SdkRun {
         thread: match &options.continue_thread {
-            None => Thread::New,
-            Some(ContinueThread::Last) => Thread::Last,
-            Some(ContinueThread::Id(id)) => Thread::Id(id),
+            None => AmpThreadChoice::New,
+            Some(ContinueThread::Last) => AmpThreadChoice::Last,
+            Some(ContinueThread::Id(id)) => AmpThreadChoice::Id(id),
         },
         thinking: options.thinking,
         json_input,
@@ -130,19 +135,19 @@ pub(crate) fn words(
         no_notifications: options.no_notifications,
         no_color: options.no_color,
     };
-    run.words()
+    run.to_args()
 }
 
 /// `public` is `unlisted` where the CLI has no `public` any more.
 fn visibility_word(options: &Options) -> Option<&str> {
     let word = options.visibility.as_deref()?;
     let mapped = word == visibility::PUBLIC
-        && !Feature::VisibilityPublic.support(options.cli_version.as_ref()).usable();
+        && !CliFeature::VisibilityPublic.support_in(options.cli_version.as_ref()).is_usable();
     Some(if mapped { visibility::UNLISTED } else { word })
 }
 
-/// What has no effect, or not the one that it seems to have.
-pub(crate) fn warnings(options: &Options) -> Vec<String> {
+/// Returns warnings about options that have no effect, or not the one that they seem to have.
+pub(crate) fn option_warnings(options: &Options) -> Vec<String> {
     let mut warnings = Vec::new();
     if options.dangerously_allow_all == Some(true) && !options.permissions.is_empty() {
         warnings.push("permissions have no effect with dangerously_allow_all; drop one of them".to_owned());

@@ -1,4 +1,4 @@
-//! What a run is asked: a text, or messages.
+//! Prompt of a run: a text, or messages.
 
 mod map;
 
@@ -6,10 +6,10 @@ use serde_json::{Map, Value, json};
 
 use crate::error::{Error, Result};
 
-/// What a run is asked. It reaches the CLI on its standard input, byte for byte.
+/// The prompt of a run. It reaches the CLI on its standard input, byte for byte.
 #[derive(Clone, PartialEq)]
 #[non_exhaustive]
-pub enum Prompt {
+pub enum AmpPrompt {
     /// A text.
     Text(String),
     /// Messages, one JSON line each, then the end of the input.
@@ -20,7 +20,7 @@ pub enum Prompt {
 #[derive(Clone, Default, PartialEq)]
 #[non_exhaustive]
 pub struct UserInputMessage {
-    /// Its parts.
+    /// Parts of the message.
     pub content: Vec<InputContent>,
     /// A name by which a repeated message is known as the same, 1 to 256 characters.
     pub request_id: Option<String>,
@@ -42,7 +42,7 @@ pub enum InputContent {
         tool_use_id: String,
         /// The answer.
         content: String,
-        /// Whether the tool failed.
+        /// `true` if the tool failed.
         is_error: bool,
     },
     /// Any other part, whole, as the CLI takes it: an image, or a part that has further keys. Its `type` is a string.
@@ -57,7 +57,7 @@ pub enum InputContent {
 /// ```
 pub fn create_user_message(text: impl Into<String>) -> UserInputMessage {
     let mut text = text.into();
-    if amplihack_utils::sabotage::active("amp-create-message") {
+    if amplihack_utils::sabotage::is_active("amp-create-message") {
         text.truncate(text.find('\n').unwrap_or(text.len()));
     }
     UserInputMessage { content: vec![InputContent::Text(text)], ..UserInputMessage::default() }
@@ -65,13 +65,13 @@ pub fn create_user_message(text: impl Into<String>) -> UserInputMessage {
 
 impl InputContent {
     /// An image: its type, such as `image/png`, and its bytes in base 64.
-    pub fn image(media_type: impl Into<String>, data: impl Into<String>) -> Self {
+    pub fn from_image(media_type: impl Into<String>, data: impl Into<String>) -> Self {
         let source = json!({"type": "base64", "media_type": media_type.into(), "data": data.into()});
         Self::Other(json!({"type": "image", "source": source}))
     }
 
-    /// Whether it says anything.
-    fn is_said(&self) -> bool {
+    /// Reports whether the part has content.
+    fn has_content(&self) -> bool {
         match self {
             Self::Text(text) => !text.trim().is_empty(),
             Self::ToolResult { .. } => true,
@@ -93,7 +93,7 @@ impl InputContent {
 }
 
 impl UserInputMessage {
-    /// The same message with a name for repeats.
+    /// Names the message, so that repeats are recognized.
     #[must_use]
     pub fn with_request_id(mut self, id: impl Into<String>) -> Self {
         self.request_id = Some(id.into());
@@ -115,16 +115,16 @@ impl UserInputMessage {
     }
 
     fn validate(&self, at: usize) -> Result<()> {
-        if !self.content.iter().any(InputContent::is_said) {
+        if !self.content.iter().any(InputContent::has_content) {
             return Err(Error::EmptyPrompt);
         }
         for (part, content) in self.content.iter().enumerate() {
             if let InputContent::Other(value) = content {
-                map::check(value, &format!("messages[{at}].message.content[{part}]"))?;
+                map::check_part(value, &format!("messages[{at}].message.content[{part}]"))?;
             }
         }
         match self.request_id.as_ref().map(|id| id.chars().count()) {
-            Some(0 | 257..) => Err(Error::invalid(
+            Some(0 | 257..) => Err(Error::invalid_option(
                 format!("messages[{at}].request_id"),
                 "it has to have 1 to 256 characters",
             )),
@@ -133,8 +133,8 @@ impl UserInputMessage {
     }
 }
 
-impl Prompt {
-    /// Whether messages are sent as a stream of JSON.
+impl AmpPrompt {
+    /// Reports whether messages are sent as a stream of JSON.
     pub(crate) const fn is_json(&self) -> bool {
         matches!(self, Self::Messages(_))
     }
@@ -154,13 +154,16 @@ impl Prompt {
     /// The bytes for the CLI's standard input.
     pub(crate) fn into_bytes(self) -> Vec<u8> {
         match self {
-            Self::Text(text) if amplihack_utils::sabotage::active("amp-prompt-text") => {
+            Self::Text(text) if amplihack_utils::sabotage::is_active("amp-prompt-text") => {
                 text.trim_end().as_bytes().to_vec()
             }
             Self::Text(text) => text.into_bytes(),
             Self::Messages(messages) => {
-                let few =
-                    if amplihack_utils::sabotage::active("amp-prompt-messages") { 1 } else { messages.len() };
+                let few = if amplihack_utils::sabotage::is_active("amp-prompt-messages") {
+                    1
+                } else {
+                    messages.len()
+                };
                 messages
                     .iter()
                     .take(few)
@@ -171,31 +174,31 @@ impl Prompt {
     }
 }
 
-impl From<&str> for Prompt {
+impl From<&str> for AmpPrompt {
     fn from(text: &str) -> Self {
         Self::Text(text.to_owned())
     }
 }
 
-impl From<String> for Prompt {
+impl From<String> for AmpPrompt {
     fn from(text: String) -> Self {
         Self::Text(text)
     }
 }
 
-impl From<UserInputMessage> for Prompt {
+impl From<UserInputMessage> for AmpPrompt {
     fn from(message: UserInputMessage) -> Self {
         Self::Messages(vec![message])
     }
 }
 
-impl From<Vec<UserInputMessage>> for Prompt {
+impl From<Vec<UserInputMessage>> for AmpPrompt {
     fn from(messages: Vec<UserInputMessage>) -> Self {
         Self::Messages(messages)
     }
 }
 
-impl std::fmt::Debug for Prompt {
+impl std::fmt::Debug for AmpPrompt {
     /// Never the text.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -230,24 +233,25 @@ mod tests {
     #[test]
     fn messages_are_lines_and_the_text_is_itself() {
         let messages = vec![create_user_message("a\nb"), create_user_message("c").with_request_id("r")];
-        let bytes = String::from_utf8(Prompt::from(messages).into_bytes()).unwrap();
+        let bytes = String::from_utf8(AmpPrompt::from(messages).into_bytes()).unwrap();
         let lines: Vec<Value> = bytes.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         let user = |text| json!({"type": "user", "message": {"role": "user", "content": [{"type": "text", "text": text}]}});
         let mut named = user("c");
         named["request_id"] = "r".into();
         assert_eq!(lines, [user("a\nb"), named]);
-        assert_eq!(Prompt::from("--help\n  x \n").into_bytes(), b"--help\n  x \n");
+        assert_eq!(AmpPrompt::from("--help\n  x \n").into_bytes(), b"--help\n  x \n");
     }
 
     #[test]
     fn nothing_said_is_refused_and_debug_is_silent() {
-        for prompt in [Prompt::from(""), " \n".into(), Vec::new().into(), create_user_message(" ").into()] {
+        for prompt in [AmpPrompt::from(""), " \n".into(), Vec::new().into(), create_user_message(" ").into()]
+        {
             assert!(matches!(prompt.validate(), Err(Error::EmptyPrompt)), "{prompt:?}");
         }
         let named = create_user_message("x").with_request_id("r".repeat(257));
-        assert_eq!(Prompt::from(named).validate().unwrap_err().kind(), "invalid_configuration");
+        assert_eq!(AmpPrompt::from(named).validate().unwrap_err().kind(), "invalid_configuration");
         let shown =
-            format!("{:?} {:?}", Prompt::from("hunter2"), Prompt::from(create_user_message("hunter2")));
+            format!("{:?} {:?}", AmpPrompt::from("hunter2"), AmpPrompt::from(create_user_message("hunter2")));
         assert!(!shown.contains("hunter2"), "{shown}");
     }
 }

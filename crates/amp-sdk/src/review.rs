@@ -3,22 +3,22 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::capability::Feature;
-use crate::manage::{Call, Words, calls};
+use crate::capability::CliFeature;
+use crate::manage::{CommandWords, ManagementCall, calls};
 
-/// How long a review may take.
+/// Time that a review may take.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_mins(5);
 
-/// What [`review`](fn@review) looks at, and how.
+/// The subject and manner of a [`review`](fn@review).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Review {
+pub struct ReviewOptions {
     /// The changes in words, or a range of git. Default: what is not committed.
     pub diff: Option<String>,
     /// Only these files.
     pub files: Vec<PathBuf>,
-    /// What else the reviewer should know. It is on the command line: no place for secrets.
+    /// Further information for the reviewer. It is on the command line: no place for secrets.
     pub instructions: Option<String>,
-    /// Where checks are looked for.
+    /// Directory in which checks are looked for.
     pub check_scope: Option<PathBuf>,
     /// Only the checks of these names.
     pub check_filter: Vec<String>,
@@ -37,29 +37,29 @@ pub struct Review {
 calls! {
     amp;
 
-    /// Reviews changes; returns what the CLI prints. It may take 300 s unless [`Amp::timeout`](crate::Amp::timeout) says otherwise.
+    /// Reviews changes; returns what the CLI prints. It may take 300 s unless [`Amp::timeout`](crate::AmpContext::timeout) says otherwise.
     ///
     /// In governed execution `dangerously_allow_all` is refused.
-    review(what: &Review) -> String {
-        let mut needs = vec![Feature::Review];
+    review(what: &ReviewOptions) -> String {
+        let mut needs = vec![CliFeature::Review];
         if what.summary_only {
-            needs.push(Feature::ReviewSummaryOnly);
+            needs.push(CliFeature::ReviewSummaryOnly);
         }
-        let mut words = Words::new(&["review"]);
+        let mut words = CommandWords::new(&["review"]);
         if let Some(diff) = &what.diff {
-            words = words.place("diff", diff);
+            words = words.with_positional("diff", diff);
         }
         let words = words
-            .each("--files", &what.files)
-            .option("--instructions", what.instructions.as_ref())
-            .option("--check-scope", what.check_scope.as_ref())
-            .each("--check-filter", &what.check_filter)
-            .switch("--checks-only", what.checks_only)
-            .switch("--summary-only", what.summary_only)
-            .switch("--json", what.json)
-            .option("--thinking", what.thinking.as_ref())
-            .switch("--dangerously-allow-all", what.dangerously_allow_all);
-        let call = Call::text(words, &needs).within(DEFAULT_TIMEOUT);
-        Ok(if what.dangerously_allow_all { call.ungoverned() } else { call })
+            .with_each("--files", &what.files)
+            .with_option("--instructions", what.instructions.as_ref())
+            .with_option("--check-scope", what.check_scope.as_ref())
+            .with_each("--check-filter", &what.check_filter)
+            .with_switch("--checks-only", what.checks_only)
+            .with_switch("--summary-only", what.summary_only)
+            .with_switch("--json", what.json)
+            .with_option("--thinking", what.thinking.as_ref())
+            .with_switch("--dangerously-allow-all", what.dangerously_allow_all);
+        let call = ManagementCall::new_text(words, &needs).with_timeout(DEFAULT_TIMEOUT);
+        Ok(if what.dangerously_allow_all { call.refuse_governed() } else { call })
     }
 }

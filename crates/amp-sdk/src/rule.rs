@@ -3,15 +3,15 @@
 use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
-use crate::permissions::check;
+use crate::permissions::check_rules;
 
-/// What happens to a call that a rule matches.
+/// The action for a call that a rule matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Action {
-    /// It runs without a question.
+pub enum PermissionAction {
+    /// The call runs without a question.
     Allow,
-    /// It is blocked.
+    /// The call is blocked.
     Reject,
     /// The user is asked; headless, where nobody answers, it is blocked.
     Ask,
@@ -19,7 +19,7 @@ pub enum Action {
     Delegate,
 }
 
-impl Action {
+impl PermissionAction {
     /// The word of the settings file.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -31,13 +31,13 @@ impl Action {
     }
 }
 
-impl std::fmt::Display for Action {
+impl std::fmt::Display for PermissionAction {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.as_str())
     }
 }
 
-impl std::str::FromStr for Action {
+impl std::str::FromStr for PermissionAction {
     type Err = Error;
 
     /// `allow`, `reject`, `ask` or `delegate`; anything else is `invalid_configuration`.
@@ -45,14 +45,14 @@ impl std::str::FromStr for Action {
         [Self::Allow, Self::Reject, Self::Ask, Self::Delegate]
             .into_iter()
             .find(|action| action.as_str() == word)
-            .or(amplihack_utils::sabotage::active("amp-rule-actions").then_some(Self::Ask))
+            .or(amplihack_utils::sabotage::is_active("amp-rule-actions").then_some(Self::Ask))
             .ok_or_else(|| {
-                Error::invalid("action", format!("{word:?} is none of allow, reject, ask, delegate"))
+                Error::invalid_option("action", format!("{word:?} is none of allow, reject, ask, delegate"))
             })
     }
 }
 
-/// One rule of `amp.permissions`. The first rule that matches a call decides.
+/// A rule of `amp.permissions`. The first rule that matches a call decides.
 ///
 /// Wire form: `{"tool", "action", "matches"?, "context"?, "to"?}`, keys of which nothing is known in `extra`.
 #[derive(Debug, Clone, PartialEq)]
@@ -60,19 +60,19 @@ impl std::str::FromStr for Action {
 pub struct Permission {
     /// A glob over names of tools: `*` and `{a,b}`, in any case.
     pub tool: String,
-    /// What happens.
-    pub action: Action,
+    /// Action for a call that the rule matches.
+    pub action: PermissionAction,
     /// Argument by argument a pattern (`rm *`, `/regex/`), a literal, or a list of alternatives. All keys must match.
     pub matches: Option<Map<String, Value>>,
     /// `thread` or `subagent`; a rule with a context does not apply elsewhere.
     pub context: Option<String>,
-    /// The program of [`Action::Delegate`]; nothing else may have it.
+    /// The program of [`PermissionAction::Delegate`]; nothing else may have it.
     pub to: Option<String>,
     /// Further keys of the wire form.
     pub extra: Map<String, Value>,
 }
 
-/// What a rule may have besides tool and action.
+/// Further fields of a rule, besides tool and action.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct PermissionOptions {
     /// See [`Permission::matches`].
@@ -95,12 +95,15 @@ pub struct PermissionOptions {
 /// create_permission("Bash", "delegate", PermissionOptions { to, ..Default::default() })?;
 /// # Ok::<(), amp_sdk::Error>(())
 /// ```
+///
+/// # Errors
+/// `invalid_configuration` for another action, and for what [`Permission::validate`] refuses.
 pub fn create_permission(tool: &str, action: &str, options: PermissionOptions) -> Result<Permission> {
     let rule = Permission {
         tool: tool.to_owned(),
         action: action.parse()?,
-        matches: options.matches.filter(|_| !amplihack_utils::sabotage::active("amp-rule-matches")),
-        context: options.context.filter(|_| !amplihack_utils::sabotage::active("amp-rule-context")),
+        matches: options.matches.filter(|_| !amplihack_utils::sabotage::is_active("amp-rule-matches")),
+        context: options.context.filter(|_| !amplihack_utils::sabotage::is_active("amp-rule-context")),
         to: options.to,
         extra: Map::new(),
     };
@@ -109,52 +112,54 @@ pub fn create_permission(tool: &str, action: &str, options: PermissionOptions) -
 }
 
 impl Permission {
-    /// A rule of a tool and an action. [`Action::Delegate`] also needs [`Permission::to`].
-    pub fn new(tool: impl Into<String>, action: Action) -> Self {
+    /// A rule of a tool and an action. [`PermissionAction::Delegate`] also needs [`Permission::to`].
+    pub fn new(tool: impl Into<String>, action: PermissionAction) -> Self {
         Self { tool: tool.into(), action, matches: None, context: None, to: None, extra: Map::new() }
     }
 
-    /// The same rule for calls whose argument `key` matches `pattern`: a string, another literal, or a list of them.
+    /// Limits the rule to calls whose argument `key` matches `pattern`: a string, another literal, or a list of them.
     #[must_use]
-    pub fn matching(mut self, key: impl Into<String>, pattern: impl Into<Value>) -> Self {
+    pub fn with_match(mut self, key: impl Into<String>, pattern: impl Into<Value>) -> Self {
         self.matches.get_or_insert_default().insert(key.into(), pattern.into());
         self
     }
 
-    /// The same rule in this context only.
+    /// Limits the rule to this context.
     #[must_use]
-    pub fn in_context(mut self, context: impl Into<String>) -> Self {
+    pub fn with_context(mut self, context: impl Into<String>) -> Self {
         self.context = Some(context.into());
         self
     }
 
-    /// The same rule with the program that decides.
+    /// Sets the program that decides.
     #[must_use]
-    pub fn to(mut self, program: impl Into<String>) -> Self {
+    pub fn with_program(mut self, program: impl Into<String>) -> Self {
         self.to = Some(program.into());
         self
     }
 
-    /// Checks what the CLI would refuse, by [`permissions::check`](crate::permissions::check()): one refused rule makes it refuse all of them.
-    /// A blank tool and a blank program are refused too. `field` names the rule in the error.
+    /// Checks what the CLI would refuse, by [`permissions::check_rules`](crate::permissions::check_rules()): one refused rule makes it refuse all of them.
+    ///
+    /// # Errors
+    /// `invalid_configuration` for what the CLI would refuse, and for a blank tool or program; `field` names the rule in it.
     pub fn validate(&self, field: &str) -> Result<()> {
         if self.tool.trim().is_empty() {
-            return Err(Error::invalid(field, "\"tool\" is blank; name a tool or use *"));
+            return Err(Error::invalid_option(field, "\"tool\" is blank; name a tool or use *"));
         }
         let blank = self.to.as_deref().is_none_or(|to| to.trim().is_empty());
-        if self.action == Action::Delegate && blank {
-            return Err(Error::invalid(
+        if self.action == PermissionAction::Delegate && blank {
+            return Err(Error::invalid_option(
                 format!("{field}.to"),
                 "action \"delegate\" needs a program in \"to\"",
             ));
         }
-        match check(&Value::Array(vec![self.to_value()]))
+        match check_rules(&Value::Array(vec![self.to_value()]))
             .first()
-            .filter(|_| !amplihack_utils::sabotage::active("amp-rule-check"))
+            .filter(|_| !amplihack_utils::sabotage::is_active("amp-rule-check"))
         {
             Some(issue) => {
                 let key = issue.path.strip_prefix("0.").unwrap_or_default();
-                Err(Error::invalid(
+                Err(Error::invalid_option(
                     format!("{field}.{key}"),
                     format!("the CLI refuses it: {}; correct or drop it", issue.message),
                 ))
@@ -168,9 +173,15 @@ impl Permission {
         let mut map = self.extra.clone();
         map.insert("tool".into(), self.tool.clone().into());
         let action = match self.action {
-            Action::Allow if amplihack_utils::sabotage::active("amp-rule-allow") => Action::Ask,
-            Action::Ask if amplihack_utils::sabotage::active("amp-rule-ask") => Action::Allow,
-            Action::Reject if amplihack_utils::sabotage::active("amp-rule-reject") => Action::Ask,
+            PermissionAction::Allow if amplihack_utils::sabotage::is_active("amp-rule-allow") => {
+                PermissionAction::Ask
+            }
+            PermissionAction::Ask if amplihack_utils::sabotage::is_active("amp-rule-ask") => {
+                PermissionAction::Allow
+            }
+            PermissionAction::Reject if amplihack_utils::sabotage::is_active("amp-rule-reject") => {
+                PermissionAction::Ask
+            }
             action => action,
         };
         map.insert("action".into(), action.as_str().into());
@@ -192,24 +203,27 @@ impl TryFrom<Value> for Permission {
     /// Reads the wire form; `null` counts as absent. Not checked further: see [`Permission::validate`].
     fn try_from(value: Value) -> Result<Self> {
         let Value::Object(mut map) = value else {
-            return Err(Error::invalid("permission", "a rule is an object with \"tool\" and \"action\""));
+            return Err(Error::invalid_option(
+                "permission",
+                "a rule is an object with \"tool\" and \"action\"",
+            ));
         };
         map.retain(|_, value| !value.is_null());
         let mut text = |key: &str| match map.remove(key) {
             None => Ok(None),
             Some(Value::String(text)) => Ok(Some(text)),
-            Some(_) => Err(Error::invalid("permission", format!("\"{key}\" is not a string"))),
+            Some(_) => Err(Error::invalid_option("permission", format!("\"{key}\" is not a string"))),
         };
-        let missing = |key: &str| Error::invalid("permission", format!("\"{key}\" is missing"));
+        let missing = |key: &str| Error::invalid_option("permission", format!("\"{key}\" is missing"));
         let tool = text("tool")?.ok_or_else(|| missing("tool"))?;
         let action = text("action")?.ok_or_else(|| missing("action"))?.parse()?;
         let (context, to) = (text("context")?, text("to")?);
         let matches = match map.remove("matches") {
             None => None,
             Some(Value::Object(matches)) => Some(matches),
-            Some(_) => return Err(Error::invalid("permission", "\"matches\" is not an object")),
+            Some(_) => return Err(Error::invalid_option("permission", "\"matches\" is not an object")),
         };
-        if amplihack_utils::sabotage::active("amp-list-rules") {
+        if amplihack_utils::sabotage::is_active("amp-list-rules") {
             map.clear();
         }
         Ok(Self { tool, action, matches, context, to, extra: map })

@@ -2,36 +2,39 @@
 
 use amplihack_session::RunOutcome;
 
-use crate::error::{CliEnd, Error, Result, says_auth};
+use crate::error::{CliEnd, Error, Result, reports_missing_login};
 use crate::options::Options;
-use crate::prompt::Prompt;
+use crate::prompt::AmpPrompt;
 use crate::stream::execute;
 use crate::wire::{ErrorResultMessage, ResultMessage, StreamMessage};
 
 /// Runs Amp to its end and returns the text of its result, byte for byte.
 ///
-/// When it returns, the CLI has ended and nothing of it is left. Errors: those of [`execute`], and an error result as
-/// [`Error::ExecutionFailed`] or, if it says so, [`Error::Auth`]. Needs a tokio runtime; see
-/// [`blocking::run`](crate::blocking::run) for programs without one.
+/// When it returns, the CLI has ended and nothing of it is left. Needs a tokio runtime; see [`blocking::run`](crate::blocking::run) for
+/// programs without one.
 ///
 /// ```no_run
 /// # async fn f() -> amp_sdk::Result<()> {
 /// let answer = amp_sdk::run("How many modules are in src/?", amp_sdk::Options::default()).await?;
 /// # Ok(()) }
 /// ```
-pub async fn run(prompt: impl Into<Prompt>, options: Options) -> Result<String> {
-    answer(prompt, options).await.map(|answer| answer.text)
+///
+/// # Errors
+/// Those of [`execute`]. An error result is [`Error::ExecutionFailed`] or, if it says so, [`Error::Auth`]; a result of a CLI that left a
+/// part of the prompt unread is [`Error::ExecutionFailed`], too.
+pub async fn run(prompt: impl Into<AmpPrompt>, options: Options) -> Result<String> {
+    run_to_answer(prompt, options).await.map(|answer| answer.text)
 }
 
-/// What a run came to, with what [`run`] leaves out.
+/// The result of a run, with the facts that [`run`] leaves out.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
-pub struct Answer {
+pub struct RunAnswer {
     /// The text of the result, byte for byte.
     pub text: String,
     /// Options without the effect that they seem to have, and odd ends, such as an exit code other than 0 after the result.
     pub warnings: Vec<String>,
-    /// How the CLI ended.
+    /// The end of the CLI process.
     pub end: CliEnd,
     /// The result itself.
     pub result: ResultMessage,
@@ -45,7 +48,7 @@ pub struct Answer {
 ///
 /// Those of [`run`]. A result of a CLI that left a part of the prompt unread is [`Error::ExecutionFailed`] with the subtype
 /// `prompt_unread`: it answers another question.
-pub async fn answer(prompt: impl Into<Prompt>, options: Options) -> Result<Answer> {
+pub async fn run_to_answer(prompt: impl Into<AmpPrompt>, options: Options) -> Result<RunAnswer> {
     let mut messages = execute(prompt, options);
     let mut last = None;
     while let Some(message) = messages.next().await {
@@ -64,26 +67,26 @@ pub async fn answer(prompt: impl Into<Prompt>, options: Options) -> Result<Answe
                 end: Box::new(end),
             })
         }
-        Some(StreamMessage::Result(result)) => Ok(Answer {
+        Some(StreamMessage::Result(result)) => Ok(RunAnswer {
             text: match &result.result {
-                Some(text) if amplihack_utils::sabotage::active("amp-run-text") => text.trim().to_owned(),
+                Some(text) if amplihack_utils::sabotage::is_active("amp-run-text") => text.trim().to_owned(),
                 text => text.clone().unwrap_or_default(),
             },
             warnings: messages.warnings().to_vec(),
             end,
             result,
         }),
-        Some(StreamMessage::ErrorResult(result)) => Err(failure(&result, Box::new(end))),
+        Some(StreamMessage::ErrorResult(result)) => Err(result_error(&result, Box::new(end))),
         _ => Err(Error::NoResult { end: Box::new(end) }),
     }
 }
 
-fn failure(result: &ErrorResultMessage, end: Box<CliEnd>) -> Error {
+fn result_error(result: &ErrorResultMessage, end: Box<CliEnd>) -> Error {
     let message = result.message();
-    if amplihack_utils::sabotage::active("amp-run-error") {
+    if amplihack_utils::sabotage::is_active("amp-run-error") {
         return Error::NoResult { end };
     }
-    if says_auth(&message) {
+    if reports_missing_login(&message) {
         return Error::Auth { message, end };
     }
     Error::ExecutionFailed {

@@ -1,15 +1,15 @@
-//! What a layer above several agents' SDKs asks each of them: what it can do, and which sessions there are.
+//! Interface for a layer above several agents' SDKs: the capabilities of each, and the sessions that there are.
 
 use serde_json::{Map, Value};
 
 use crate::error::Result;
-use crate::manage::Amp;
-use crate::threads::{self, List, ThreadSummary};
+use crate::manage::AmpContext;
+use crate::threads::{self, ThreadListOptions, ThreadSummary};
 
 /// Something that sessions of Amp can do. None of them is a system prompt: Amp has no such thing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Capability {
+pub enum SessionCapability {
     /// Past sessions can be listed: threads.
     SessionHistory,
     /// A session can be gone on with: [`Options::continue_thread`](crate::Options::continue_thread).
@@ -20,7 +20,7 @@ pub enum Capability {
     SessionIntervene,
 }
 
-impl Capability {
+impl SessionCapability {
     /// The stable name.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -32,16 +32,16 @@ impl Capability {
     }
 }
 
-/// What sessions of Amp can do.
-pub fn capabilities() -> [Capability; 4] {
-    if amplihack_utils::sabotage::active("amp-capabilities") {
-        return [Capability::SessionHistory; 4];
+/// Returns the capabilities of Amp's sessions.
+pub fn capabilities() -> [SessionCapability; 4] {
+    if amplihack_utils::sabotage::is_active("amp-capabilities") {
+        return [SessionCapability::SessionHistory; 4];
     }
     [
-        Capability::SessionHistory,
-        Capability::SessionResume,
-        Capability::SessionPause,
-        Capability::SessionIntervene,
+        SessionCapability::SessionHistory,
+        SessionCapability::SessionResume,
+        SessionCapability::SessionPause,
+        SessionCapability::SessionIntervene,
     ]
 }
 
@@ -51,11 +51,11 @@ pub fn capabilities() -> [Capability; 4] {
 pub struct ProviderSession {
     /// The agent's own name for it, to go on with: a thread's `T-…`.
     pub id: String,
-    /// Its title.
+    /// Title of the thread.
     pub label: String,
-    /// Where it worked. Threads do not say.
+    /// Working directory of the session. Threads do not record it.
     pub cwd: Option<String>,
-    /// When it changed last, as [`ThreadSummary::last_updated`].
+    /// Time of the last change, as [`ThreadSummary::last_updated`].
     pub updated_at: Option<String>,
     /// `thread_history`
     pub source_kind: &'static str,
@@ -76,7 +76,7 @@ impl From<ThreadSummary> for ProviderSession {
         }
         Self {
             id: thread.id.clone(),
-            label: if amplihack_utils::sabotage::active("amp-provider-sessions") {
+            label: if amplihack_utils::sabotage::is_active("amp-provider-sessions") {
                 thread.id.clone()
             } else {
                 thread.title.clone()
@@ -90,18 +90,30 @@ impl From<ThreadSummary> for ProviderSession {
     }
 }
 
-/// The threads as past sessions, newest first. Errors: those of [`threads::list`].
-pub async fn list_provider_sessions(amp: &Amp, which: &List) -> Result<Vec<ProviderSession>> {
+/// The threads as past sessions, newest first.
+///
+/// # Errors
+/// Those of [`threads::list`].
+pub async fn list_provider_sessions(
+    amp: &AmpContext,
+    which: &ThreadListOptions,
+) -> Result<Vec<ProviderSession>> {
     let threads = threads::list(amp, which).await?;
     Ok(threads.into_iter().map(ProviderSession::from).collect())
 }
 
-/// The same, blocking.
+/// Blocking form of the list of sessions.
 pub mod blocking {
-    use super::{Amp, List, ProviderSession, Result, threads};
+    use super::{AmpContext, ProviderSession, Result, ThreadListOptions, threads};
 
     /// See [`list_provider_sessions`](super::list_provider_sessions).
-    pub fn list_provider_sessions(amp: &Amp, which: &List) -> Result<Vec<ProviderSession>> {
+    ///
+    /// # Errors
+    /// Those of [`threads::blocking::list`].
+    pub fn list_provider_sessions(
+        amp: &AmpContext,
+        which: &ThreadListOptions,
+    ) -> Result<Vec<ProviderSession>> {
         let threads = threads::blocking::list(amp, which)?;
         Ok(threads.into_iter().map(ProviderSession::from).collect())
     }

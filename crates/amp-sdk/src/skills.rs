@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-use crate::capability::Feature;
-use crate::manage::{Call, Words, calls};
+use crate::capability::CliFeature;
+use crate::manage::{CommandWords, ManagementCall, calls};
 
-/// How [`add`] installs.
+/// Options of the installation by [`add`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Add {
+pub struct SkillAddOptions {
     /// Into this directory.
     pub target: Option<PathBuf>,
     /// For all of this user's projects.
@@ -22,28 +22,28 @@ calls! {
     amp;
 
     /// Installs the skills of a source: `owner/repo/path`, a git address, a directory.
-    add(source: &str, how: &Add) -> String {
-        let words = Words::new(&["skill", "add"])
-            .place("source", source)
-            .option("--target", how.target.as_ref())
-            .switch("--global", how.global)
-            .switch("--overwrite", how.overwrite)
-            .option("--name", how.name.as_ref());
-        Ok(Call::text(words, &[Feature::Skills]))
+    add(source: &str, how: &SkillAddOptions) -> String {
+        let words = CommandWords::new(&["skill", "add"])
+            .with_positional("source", source)
+            .with_option("--target", how.target.as_ref())
+            .with_switch("--global", how.global)
+            .with_switch("--overwrite", how.overwrite)
+            .with_option("--name", how.name.as_ref());
+        Ok(ManagementCall::new_text(words, &[CliFeature::Skills]))
     }
 
     /// The available skills, as the CLI prints them, or its JSON.
     list(json: bool) -> String {
-        Ok(Call::text(Words::new(&["skill", "list"]).switch("--json", json), &[Feature::Skills]))
+        Ok(ManagementCall::new_text(CommandWords::new(&["skill", "list"]).with_switch("--json", json), &[CliFeature::Skills]))
     }
 
     /// Removes a skill.
     remove(name: &str) -> String {
-        Ok(Call::text(Words::new(&["skill", "remove"]).place("name", name), &[Feature::Skills]))
+        Ok(ManagementCall::new_text(CommandWords::new(&["skill", "remove"]).with_positional("name", name), &[CliFeature::Skills]))
     }
 
-    /// One skill, as the CLI prints it.
+    /// Returns a skill, as the CLI prints it.
     info(name: &str) -> String {
-        Ok(Call::text(Words::new(&["skill", "info"]).place("name", name), &[Feature::Skills]))
+        Ok(ManagementCall::new_text(CommandWords::new(&["skill", "info"]).with_positional("name", name), &[CliFeature::Skills]))
     }
 }

@@ -10,9 +10,9 @@ use futures_core::Stream;
 
 use crate::error::{CliEnd, Result, StderrTail};
 use crate::options::Options;
-use crate::prompt::Prompt;
+use crate::prompt::AmpPrompt;
 use crate::wire::StreamMessage;
-use engine::Engine;
+use engine::StreamEngine;
 
 /// Runs Amp and gives its messages as they come.
 ///
@@ -38,35 +38,35 @@ use engine::Engine;
 /// }
 /// # Ok(()) }
 /// ```
-pub fn execute(prompt: impl Into<Prompt>, options: Options) -> MessageStream {
+pub fn execute(prompt: impl Into<AmpPrompt>, options: Options) -> MessageStream {
     let prompt = prompt.into();
-    if amplihack_utils::sabotage::active("amp-lazy") {
+    if amplihack_utils::sabotage::is_active("amp-lazy") {
         let (prompt, options) = (prompt.clone(), options.clone());
-        drop(std::thread::spawn(move || crate::blocking::answer(prompt, options)));
+        drop(std::thread::spawn(move || crate::blocking::run_to_answer(prompt, options)));
     }
-    let engine = Engine::new(prompt, options);
-    MessageStream { state: State::Rests(Box::new(engine)), facts: Facts::default() }
+    let engine = StreamEngine::new(prompt, options);
+    MessageStream { state: StreamState::Rests(Box::new(engine)), facts: StreamFacts::default() }
 }
 
-/// What [`execute`] gives.
+/// Messages of a run, as [`execute`] yields them.
 pub struct MessageStream {
-    state: State,
-    facts: Facts,
+    state: StreamState,
+    facts: StreamFacts,
 }
 
-/// What is known of a run besides its messages.
+/// Facts about a run besides its messages.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Facts {
+pub(crate) struct StreamFacts {
     pub(crate) pid: Option<u32>,
     pub(crate) end: Option<CliEnd>,
     pub(crate) warnings: Vec<String>,
 }
 
-type Turn = Pin<Box<dyn Future<Output = (Box<Engine>, Option<Result<StreamMessage>>)> + Send>>;
+type StreamTurn = Pin<Box<dyn Future<Output = (Box<StreamEngine>, Option<Result<StreamMessage>>)> + Send>>;
 
-enum State {
-    Rests(Box<Engine>),
-    Turns(Turn),
+enum StreamState {
+    Rests(Box<StreamEngine>),
+    Turns(StreamTurn),
     Over,
 }
 
@@ -76,7 +76,7 @@ impl MessageStream {
         self.facts.pid.filter(|_| self.facts.end.is_none())
     }
 
-    /// How the CLI ended, once the stream is over: its exit code and the tail of its stderr.
+    /// Returns the end of the CLI, once the stream has ended: its exit code and the tail of its stderr.
     pub fn end(&self) -> Option<&CliEnd> {
         self.facts.end.as_ref()
     }
@@ -91,7 +91,7 @@ impl MessageStream {
         &self.facts.warnings
     }
 
-    pub(crate) fn facts(&self) -> &Facts {
+    pub(crate) fn facts(&self) -> &StreamFacts {
         &self.facts
     }
 
@@ -113,26 +113,26 @@ impl Stream for MessageStream {
     fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let this = self.get_mut();
         loop {
-            match std::mem::replace(&mut this.state, State::Over) {
-                State::Over => return Poll::Ready(None),
-                State::Rests(mut engine) => {
-                    if let Some(item) = engine.ready() {
-                        this.state = State::Rests(engine);
+            match std::mem::replace(&mut this.state, StreamState::Over) {
+                StreamState::Over => return Poll::Ready(None),
+                StreamState::Rests(mut engine) => {
+                    if let Some(item) = engine.pop_ready() {
+                        this.state = StreamState::Rests(engine);
                         return Poll::Ready(Some(item));
                     }
-                    this.state = State::Turns(Box::pin(async move {
+                    this.state = StreamState::Turns(Box::pin(async move {
                         let item = engine.next().await;
                         (engine, item)
                     }));
                 }
-                State::Turns(mut turn) => {
+                StreamState::Turns(mut turn) => {
                     let Poll::Ready((engine, item)) = turn.as_mut().poll(context) else {
-                        this.state = State::Turns(turn);
+                        this.state = StreamState::Turns(turn);
                         return Poll::Pending;
                     };
                     engine.facts().clone_into(&mut this.facts);
                     if item.is_some() {
-                        this.state = State::Rests(engine);
+                        this.state = StreamState::Rests(engine);
                     }
                     return Poll::Ready(item);
                 }

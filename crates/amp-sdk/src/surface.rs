@@ -1,4 +1,4 @@
-//! Where the CLI runs: on this machine, or on another one through ssh.
+//! Execution surface of the CLI: this machine, or another one through ssh.
 
 use std::path::PathBuf;
 
@@ -6,20 +6,20 @@ use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
 
-/// Where the CLI runs.
+/// The machine on which the CLI runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Surface {
+pub enum ExecutionSurface {
     /// On this machine.
     #[default]
     Local,
     /// On another machine. `amp` is looked up on its PATH; no local path of the CLI, and no local file, is forwarded.
-    Ssh(Ssh),
+    Ssh(SshSurface),
 }
 
-/// How another machine is reached: the system's `ssh`, with the user's own configuration.
+/// Connection to another machine: the system's `ssh`, with the user's own configuration.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Ssh {
+pub struct SshSurface {
     /// Host name or alias of ssh's configuration. Required; no leading `-`.
     pub destination: String,
     /// The user there.
@@ -34,20 +34,23 @@ pub struct Ssh {
     pub options: Vec<(String, String)>,
 }
 
-impl Ssh {
+impl SshSurface {
     /// Another machine by name.
     pub fn new(destination: impl Into<String>) -> Self {
         Self { destination: destination.into(), ..Self::default() }
     }
 }
 
-impl Surface {
-    /// Whether the CLI runs on this machine.
+impl ExecutionSurface {
+    /// Reports whether the CLI runs on this machine.
     pub const fn is_local(&self) -> bool {
         matches!(self, Self::Local)
     }
 
     /// Checks what ssh would misread.
+    ///
+    /// # Errors
+    /// `invalid_configuration` for a destination, user, port or option that ssh would misread.
     pub fn validate(&self) -> Result<()> {
         let Self::Ssh(ssh) = self else { return Ok(()) };
         let odd = |text: &str| {
@@ -56,27 +59,27 @@ impl Surface {
                 || text.chars().any(|c| c.is_whitespace() || c.is_control())
         };
         if odd(&ssh.destination) {
-            return Err(refused("destination is blank, begins with - or holds blanks; name a host"));
+            return Err(invalid_surface("destination is blank, begins with - or holds blanks; name a host"));
         }
         if ssh.user.as_deref().is_some_and(|user| odd(user) || user.contains('@')) {
-            return Err(refused("ssh_user is blank or holds -, @ or blanks"));
+            return Err(invalid_surface("ssh_user is blank or holds -, @ or blanks"));
         }
         if ssh.port == Some(0) {
-            return Err(refused("port is 0; give 1 to 65535"));
+            return Err(invalid_surface("port is 0; give 1 to 65535"));
         }
         let name = |name: &str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric());
         match ssh.options.iter().find(|(key, value)| !name(key) || value.contains(['\n', '\0'])) {
-            Some(_) => Err(refused("ssh_options holds a name or value that ssh cannot take")),
+            Some(_) => Err(invalid_surface("ssh_options holds a name or value that ssh cannot take")),
             None => Ok(()),
         }
     }
 }
 
-fn refused(message: impl Into<String>) -> Error {
-    Error::invalid("execution_surface", message)
+fn invalid_surface(message: impl Into<String>) -> Error {
+    Error::invalid_option("execution_surface", message)
 }
 
-impl TryFrom<Value> for Surface {
+impl TryFrom<Value> for ExecutionSurface {
     type Error = Error;
 
     /// Reads the map form: `{"surface_kind": "local_subprocess" | "ssh_exec", "transport_options": {"destination", "ssh_user", "port",
@@ -84,29 +87,31 @@ impl TryFrom<Value> for Surface {
     ///
     /// `guest_bridge` is `unsupported_capability`; any other kind is `invalid_configuration`.
     fn try_from(value: Value) -> Result<Self> {
-        let Value::Object(mut map) = value else { return Err(refused("it is not an object")) };
+        let Value::Object(mut map) = value else { return Err(invalid_surface("it is not an object")) };
         let kind = match map.remove("surface_kind") {
             None | Some(Value::Null) => "local_subprocess".to_owned(),
             Some(Value::String(kind)) => kind,
-            Some(_) => return Err(refused("surface_kind is not a string")),
+            Some(_) => return Err(invalid_surface("surface_kind is not a string")),
         };
         let options = match map.remove("transport_options") {
             None | Some(Value::Null) => Map::new(),
             Some(Value::Object(options)) => options,
-            Some(_) => return Err(refused("transport_options is not an object")),
+            Some(_) => return Err(invalid_surface("transport_options is not an object")),
         };
         let surface = match kind.as_str() {
             "local_subprocess" => Self::Local,
             "ssh_exec" => Self::Ssh(read_ssh(options)?),
             "guest_bridge" => {
-                return Err(Error::unsupported(
+                return Err(Error::unsupported_feature(
                     "execution_surface guest_bridge",
                     None,
                     Some("use local_subprocess or ssh_exec"),
                 ));
             }
             other => {
-                return Err(refused(format!("surface_kind {other:?} is none of local_subprocess, ssh_exec")));
+                return Err(invalid_surface(format!(
+                    "surface_kind {other:?} is none of local_subprocess, ssh_exec"
+                )));
             }
         };
         surface.validate()?;
@@ -114,12 +119,12 @@ impl TryFrom<Value> for Surface {
     }
 }
 
-fn read_ssh(mut map: Map<String, Value>) -> Result<Ssh> {
+fn read_ssh(mut map: Map<String, Value>) -> Result<SshSurface> {
     let port = match map.remove("port") {
         None | Some(Value::Null) => None,
         Some(port) => {
             let number = port.as_u64().and_then(|port| u16::try_from(port).ok());
-            Some(number.ok_or_else(|| refused("port is not a number from 1 to 65535"))?)
+            Some(number.ok_or_else(|| invalid_surface("port is not a number from 1 to 65535"))?)
         }
     };
     let options = match map.remove("ssh_options") {
@@ -129,19 +134,23 @@ fn read_ssh(mut map: Map<String, Value>) -> Result<Ssh> {
             .map(|(key, value)| match value {
                 Value::String(text) => Ok((key, text)),
                 Value::Bool(_) | Value::Number(_) => Ok((key, value.to_string())),
-                _ => Err(refused(format!("ssh_options.{key} is not a text"))),
+                _ => Err(invalid_surface(format!("ssh_options.{key} is not a text"))),
             })
             .collect::<Result<_>>()?,
-        Some(_) => return Err(refused("ssh_options is not an object")),
+        Some(_) => return Err(invalid_surface("ssh_options is not an object")),
     };
     let mut text = |key: &str| match map.remove(key) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text)),
-        Some(_) => Err(refused(format!("{key} is not a string"))),
+        Some(_) => Err(invalid_surface(format!("{key} is not a string"))),
     };
-    Ok(Ssh {
+    Ok(SshSurface {
         destination: text("destination")?.unwrap_or_default(),
-        user: text(if amplihack_utils::sabotage::active("amp-surface-map") { "user" } else { "ssh_user" })?,
+        user: text(if amplihack_utils::sabotage::is_active("amp-surface-map") {
+            "user"
+        } else {
+            "ssh_user"
+        })?,
         port,
         identity_file: text("identity_file")?.map(PathBuf::from),
         ssh_path: text("ssh_path")?.map(PathBuf::from),
@@ -157,18 +166,18 @@ mod tests {
 
     #[test]
     fn the_map_form_is_read() {
-        let surface = Surface::try_from(json!({
+        let surface = ExecutionSurface::try_from(json!({
             "surface_kind": "ssh_exec", "lease_ref": "x",
             "transport_options": {"destination": "build", "ssh_user": "me", "port": 2222, "ssh_options": {"BatchMode": "yes"}},
         }));
-        let ssh = Ssh {
+        let ssh = SshSurface {
             user: Some("me".into()),
             port: Some(2222),
             options: vec![("BatchMode".into(), "yes".into())],
-            ..Ssh::new("build")
+            ..SshSurface::new("build")
         };
-        assert_eq!(surface.unwrap(), Surface::Ssh(ssh));
-        assert_eq!(Surface::try_from(json!({})).unwrap(), Surface::Local);
+        assert_eq!(surface.unwrap(), ExecutionSurface::Ssh(ssh));
+        assert_eq!(ExecutionSurface::try_from(json!({})).unwrap(), ExecutionSurface::Local);
     }
 
     #[test]
@@ -191,7 +200,7 @@ mod tests {
                 "invalid_configuration",
             ),
         ] {
-            assert_eq!(Surface::try_from(value.clone()).unwrap_err().kind(), kind, "{value}");
+            assert_eq!(ExecutionSurface::try_from(value.clone()).unwrap_err().kind(), kind, "{value}");
         }
     }
 }

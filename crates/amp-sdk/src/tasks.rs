@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use crate::capability::Feature;
-use crate::manage::{Call, Words, calls};
+use crate::capability::CliFeature;
+use crate::manage::{CommandWords, ManagementCall, calls};
 
-/// How [`import`] imports.
+/// Options of [`import`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Import {
+pub struct TaskImportOptions {
     /// Into this repository's tasks.
     pub repo: Option<String>,
     /// Say what would be done.
@@ -21,16 +21,16 @@ calls! {
 
     /// The tasks, as the CLI prints them.
     list() -> String {
-        Ok(Call::text(Words::new(&["tasks", "list"]), &[Feature::Tasks]))
+        Ok(ManagementCall::new_text(CommandWords::new(&["tasks", "list"]), &[CliFeature::Tasks]))
     }
 
     /// Imports the tasks of a file.
-    import(file: &Path, how: &Import) -> String {
-        let words = Words::new(&["tasks", "import"])
-            .place("file", file)
-            .option("--repo", how.repo.as_ref())
-            .switch("--dry-run", how.dry_run)
-            .switch("--force", how.force);
-        Ok(Call::text(words, &[Feature::Tasks]))
+    import(file: &Path, how: &TaskImportOptions) -> String {
+        let words = CommandWords::new(&["tasks", "import"])
+            .with_positional("file", file)
+            .with_option("--repo", how.repo.as_ref())
+            .with_switch("--dry-run", how.dry_run)
+            .with_switch("--force", how.force);
+        Ok(ManagementCall::new_text(words, &[CliFeature::Tasks]))
     }
 }

@@ -3,16 +3,16 @@
 mod summary;
 mod table;
 
-use crate::capability::Feature;
+use crate::capability::CliFeature;
 use crate::error::Result;
-use crate::manage::{Answer, Call, Words, calls};
+use crate::manage::{CommandAnswer, CommandWords, ManagementCall, calls};
 use crate::options::visibility;
 
 pub use summary::ThreadSummary;
 
-/// Which threads [`list`](fn@list) names. Newest first.
+/// The threads that [`list`](fn@list) returns. Newest first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct List {
+pub struct ThreadListOptions {
     /// At most so many.
     pub limit: Option<u64>,
     /// Not the first so many.
@@ -21,9 +21,9 @@ pub struct List {
     pub include_archived: bool,
 }
 
-/// How [`search`] answers.
+/// Range and form of the answer of [`search`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Search {
+pub struct ThreadSearchOptions {
     /// At most so many.
     pub limit: Option<u64>,
     /// Not the first so many.
@@ -34,37 +34,37 @@ pub struct Search {
 
 /// With whom [`share`] shares.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Share {
+pub struct ThreadShareOptions {
     /// See [`visibility`].
     pub visibility: Option<String>,
     /// With Amp's support too; older CLIs only.
-    pub support: Option<Support>,
+    pub support: Option<SupportMessage>,
 }
 
-/// What Amp's support is told.
+/// The message for Amp's support.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Support {
+pub enum SupportMessage {
     /// Nothing.
     Silent,
-    /// This.
+    /// The given text.
     Message(String),
 }
 
-/// What [`handoff`] hands over.
+/// The subject of a [`handoff`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Handoff {
-    /// What the new thread is for.
+pub struct ThreadHandoff {
+    /// Purpose of the new thread.
     pub goal: Option<String>,
     /// Print the new thread's draft, start nothing interactive.
     pub print: bool,
-    /// What the command reads.
+    /// Input that the command reads.
     pub input: Option<String>,
 }
 
-/// How [`replay`] plays; older CLIs only.
+/// Timing and display of a [`replay`]; older CLIs only.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Replay {
+pub struct ThreadReplayOptions {
     /// Words a minute.
     pub wpm: Option<u64>,
     /// Messages appear at once.
@@ -80,12 +80,12 @@ pub struct Replay {
 }
 
 /// The word for the CLI, and what it needs of it. Current CLIs have no `public`: they call it `unlisted`.
-fn seen_by(word: Option<&str>, needs: &mut Vec<Feature>) -> Option<String> {
-    let word = word.filter(|_| !amplihack_utils::sabotage::active("amp-thread-visibility"));
+fn visibility_argument(word: Option<&str>, needs: &mut Vec<CliFeature>) -> Option<String> {
+    let word = word.filter(|_| !amplihack_utils::sabotage::is_active("amp-thread-visibility"));
     match word {
-        Some(visibility::UNLISTED) => needs.push(Feature::VisibilityUnlisted),
-        Some(visibility::PUBLIC) => needs.push(Feature::VisibilityPublic),
-        Some(_) => needs.push(Feature::Visibility),
+        Some(visibility::UNLISTED) => needs.push(CliFeature::VisibilityUnlisted),
+        Some(visibility::PUBLIC) => needs.push(CliFeature::VisibilityPublic),
+        Some(_) => needs.push(CliFeature::Visibility),
         None => {}
     }
     word.map(str::to_owned)
@@ -102,18 +102,20 @@ pub(crate) fn bare_id(text: &str) -> Option<&str> {
     })
 }
 
-fn new_id(answer: &Answer) -> Result<String> {
+fn new_id(answer: &CommandAnswer) -> Result<String> {
     bare_id(&answer.stdout)
-        .map(
-            |id| {
-                if amplihack_utils::sabotage::active("amp-thread-id") { answer.text() } else { id.to_owned() }
-            },
-        )
-        .ok_or_else(|| answer.unreadable("`amp threads new` printed no id that begins with T-"))
+        .map(|id| {
+            if amplihack_utils::sabotage::is_active("amp-thread-id") {
+                answer.trimmed_text()
+            } else {
+                id.to_owned()
+            }
+        })
+        .ok_or_else(|| answer.unreadable_error("`amp threads new` printed no id that begins with T-"))
 }
 
-fn thread(command: &'static str, id: &str) -> Words {
-    Words::new(&["threads", command]).place("id", id)
+fn thread_words(command: &'static str, id: &str) -> CommandWords {
+    CommandWords::new(&["threads", command]).with_positional("id", id)
 }
 
 calls! {
@@ -121,89 +123,89 @@ calls! {
 
     /// Makes an empty thread and returns its bare id, `T-…`. `visibility`: see [`visibility`](crate::visibility); without one the CLI's default.
     new(visibility: Option<&str>) -> String {
-        let mut needs = vec![Feature::ThreadsNew];
-        let words = Words::new(&["threads", "new"]).option("--visibility", seen_by(visibility, &mut needs));
-        Ok(Call::new(words, &needs, new_id))
+        let mut needs = vec![CliFeature::ThreadsNew];
+        let words = CommandWords::new(&["threads", "new"]).with_option("--visibility", visibility_argument(visibility, &mut needs));
+        Ok(ManagementCall::new(words, &needs, new_id))
     }
 
     /// The threads, newest first.
-    list(which: &List) -> Vec<ThreadSummary> {
-        Ok(summary::list(which, amp.options.cli_version.as_ref()))
+    list(which: &ThreadListOptions) -> Vec<ThreadSummary> {
+        Ok(summary::list_call(which, amp.options.cli_version.as_ref()))
     }
 
     /// Threads that fit a query of Amp's own language (`file:src/main.rs auth`), as the CLI prints them.
-    search(query: &str, how: &Search) -> String {
-        let words = Words::new(&["threads", "search"]).place("query", query);
-        let words = words.number("--limit", how.limit).number("--offset", how.offset).switch("--json", how.json);
-        Ok(Call::text(words, &[Feature::ThreadsSearch]))
+    search(query: &str, how: &ThreadSearchOptions) -> String {
+        let words = CommandWords::new(&["threads", "search"]).with_positional("query", query);
+        let words = words.with_number("--limit", how.limit).with_number("--offset", how.offset).with_switch("--json", how.json);
+        Ok(ManagementCall::new_text(words, &[CliFeature::ThreadsSearch]))
     }
 
     /// The whole conversation as Markdown.
     markdown(id: &str) -> String {
-        let command = if amplihack_utils::sabotage::active("amp-thread-markdown") { "raw" } else { "markdown" };
-        Ok(Call::text(thread(command, id), &[Feature::ThreadsMarkdown]))
+        let command = if amplihack_utils::sabotage::is_active("amp-thread-markdown") { "raw" } else { "markdown" };
+        Ok(ManagementCall::new_text(thread_words(command, id), &[CliFeature::ThreadsMarkdown]))
     }
 
     /// The whole thread as the CLI's JSON.
     export(id: &str) -> serde_json::Value {
-        Ok(Call::new(thread("export", id), &[Feature::ThreadsExport], |answer| {
-            serde_json::from_str(&answer.stdout).map_err(|error| answer.unreadable(error.to_string()))
+        Ok(ManagementCall::new(thread_words("export", id), &[CliFeature::ThreadsExport], |answer| {
+            serde_json::from_str(&answer.stdout).map_err(|error| answer.unreadable_error(error.to_string()))
         }))
     }
 
     /// Changes who sees a thread; returns what the CLI says.
-    share(id: &str, with: &Share) -> String {
-        let mut needs = vec![Feature::ThreadsShare];
-        let mut words = thread("share", id);
-        words = words.option("--visibility", seen_by(with.visibility.as_deref(), &mut needs));
+    share(id: &str, with: &ThreadShareOptions) -> String {
+        let mut needs = vec![CliFeature::ThreadsShare];
+        let mut words = thread_words("share", id);
+        words = words.with_option("--visibility", visibility_argument(with.visibility.as_deref(), &mut needs));
         if let Some(support) = &with.support {
-            needs.push(Feature::ThreadsShareSupport);
+            needs.push(CliFeature::ThreadsShareSupport);
             words = match support {
-                Support::Silent => words.switch("--support", true),
-                Support::Message(text) => words.option("--support", Some(text)),
+                SupportMessage::Silent => words.with_switch("--support", true),
+                SupportMessage::Message(text) => words.with_option("--support", Some(text)),
             };
         }
-        Ok(Call::text(words, &needs))
+        Ok(ManagementCall::new_text(words, &needs))
     }
 
     /// Gives a thread another title.
     rename(id: &str, name: &str) -> String {
-        Ok(Call::text(thread("rename", id).place("name", name), &[Feature::ThreadsRename]))
+        Ok(ManagementCall::new_text(thread_words("rename", id).with_positional("name", name), &[CliFeature::ThreadsRename]))
     }
 
     /// Hides a thread from lists.
     archive(id: &str) -> String {
-        Ok(Call::text(thread("archive", id), &[Feature::ThreadsArchive]))
+        Ok(ManagementCall::new_text(thread_words("archive", id), &[CliFeature::ThreadsArchive]))
     }
 
     /// Takes a thread back into lists.
     unarchive(id: &str) -> String {
-        let words = thread("archive", id).switch("--unarchive", true);
-        Ok(Call::text(words, &[Feature::ThreadsArchive, Feature::ThreadsUnarchive]))
+        let words = thread_words("archive", id).with_switch("--unarchive", true);
+        Ok(ManagementCall::new_text(words, &[CliFeature::ThreadsArchive, CliFeature::ThreadsUnarchive]))
     }
 
     /// Deletes a thread for good, here and on the server.
     delete(id: &str) -> String {
-        Ok(Call::text(thread("delete", id), &[Feature::ThreadsDelete]))
+        Ok(ManagementCall::new_text(thread_words("delete", id), &[CliFeature::ThreadsDelete]))
     }
 
     /// Makes a new thread of what matters in this one. The current CLI hides the command.
-    handoff(id: &str, how: &Handoff) -> String {
-        let words = thread("handoff", id).option("--goal", how.goal.as_ref()).switch("--print", how.print);
+    handoff(id: &str, how: &ThreadHandoff) -> String {
+        let words = thread_words("handoff", id).with_option("--goal", how.goal.as_ref()).with_switch("--print", how.print);
         let input = how.input.clone().map(String::into_bytes);
-        Ok(Call::text(words, &[Feature::ThreadsHandoff]).reading(input))
+        Ok(ManagementCall::new_text(words, &[CliFeature::ThreadsHandoff]).with_stdin(input))
     }
 
     /// Plays a thread as if it happened now. Older CLIs only: the current one would list threads instead.
-    replay(id: &str, how: &Replay) -> String {
-        let words = thread("replay", id)
-            .number("--wpm", how.wpm)
-            .switch("--no-typing", how.no_typing)
-            .number("--message-delay", how.message_delay)
-            .number("--tool-progress-delay", how.tool_progress_delay)
-            .number("--exit-delay", how.exit_delay)
-            .switch("--no-indicator", how.no_indicator);
-        Ok(Call::text(words, &[Feature::ThreadsReplay]))
+    replay(id: &str, how: &ThreadReplayOptions) -> String {
+        let words = thread_words("replay", id)
+            .with_number("--wpm", how.wpm)
+            .with_switch("--no-typing", how.no_typing)
+            .with_number("--message-delay", how.message_delay)
+            .with_number("--tool-progress-delay", how.tool_progress_delay)
+            .with_number("--exit-delay", how.exit_delay)
+            .with_switch("--no-indicator", how.no_indicator);
+        Ok(ManagementCall::new_text(words, &[CliFeature::ThreadsReplay]))
     }
 }
 

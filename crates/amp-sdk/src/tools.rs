@@ -2,36 +2,36 @@
 
 use serde_json::Value;
 
-use crate::capability::Feature;
-use crate::manage::{Call, Words, calls};
+use crate::capability::CliFeature;
+use crate::manage::{CommandWords, ManagementCall, calls};
 
-/// Which tools [`list`](fn@list) and [`show`] mean, and how they answer.
+/// The tools that [`list`](fn@list) and [`show`] return, and the form of the answer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct View {
+pub struct ToolViewOptions {
     /// As JSON.
     pub json: bool,
-    /// Those of this mode, see [`mode`](crate::mode). Default: the CLI's own.
+    /// Mode whose tools are meant, see [`mode`](crate::mode). Default: the CLI's own.
     pub mode: Option<String>,
 }
 
-/// How [`run`] calls a tool; older CLIs only.
+/// Arguments and output of a tool call by [`run`]; older CLIs only.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Use {
+pub struct ToolRunOptions {
     /// Only this field of the result.
     pub only: Option<String>,
     /// As it comes.
     pub stream: bool,
     /// The tool's arguments, in this order: a list gives its flag once an element, an object as JSON, `null` nothing.
     pub args: Vec<(String, Value)>,
-    /// What the tool reads.
+    /// Input that the tool reads.
     pub input: Option<String>,
 }
 
-fn view(words: Words, view: &View) -> Words {
-    words.switch("--json", view.json).option("--mode", view.mode.as_ref())
+fn add_view_flags(words: CommandWords, view: &ToolViewOptions) -> CommandWords {
+    words.with_switch("--json", view.json).with_option("--mode", view.mode.as_ref())
 }
 
-fn plain(value: &Value) -> Option<String> {
+fn argument_text(value: &Value) -> Option<String> {
     match value {
         Value::Null => None,
         Value::String(text) => Some(text.clone()),
@@ -43,35 +43,35 @@ calls! {
     amp;
 
     /// The active tools, also those of MCP servers, as the CLI prints them.
-    list(how: &View) -> String {
-        Ok(Call::text(view(Words::new(&["tools", "list"]), how), &[Feature::ToolsList]))
+    list(how: &ToolViewOptions) -> String {
+        Ok(ManagementCall::new_text(add_view_flags(CommandWords::new(&["tools", "list"]), how), &[CliFeature::ToolsList]))
     }
 
-    /// One tool, as the CLI prints it.
-    show(name: &str, how: &View) -> String {
-        let words = Words::new(&["tools", "show"]).place("name", name);
-        Ok(Call::text(view(words, how), &[Feature::ToolsShow]))
+    /// Returns a tool, as the CLI prints it.
+    show(name: &str, how: &ToolViewOptions) -> String {
+        let words = CommandWords::new(&["tools", "show"]).with_positional("name", name);
+        Ok(ManagementCall::new_text(add_view_flags(words, how), &[CliFeature::ToolsShow]))
     }
 
     /// Calls a tool. Older CLIs only. Its arguments are on the command line: no place for secrets.
-    run(name: &str, how: &Use) -> String {
-        let mut words = Words::new(&["tools", "use"])
-            .place("name", name)
-            .option("--only", how.only.as_ref())
-            .switch("--stream", how.stream);
+    run(name: &str, how: &ToolRunOptions) -> String {
+        let mut words = CommandWords::new(&["tools", "use"])
+            .with_positional("name", name)
+            .with_option("--only", how.only.as_ref())
+            .with_switch("--stream", how.stream);
         for (key, value) in &how.args {
             let values = match value {
-                Value::Array(values) => values.iter().filter_map(plain).collect(),
-                other => plain(other).into_iter().collect::<Vec<_>>(),
+                Value::Array(values) => values.iter().filter_map(argument_text).collect(),
+                other => argument_text(other).into_iter().collect::<Vec<_>>(),
             };
-            words = words.each(&format!("--{key}"), values);
+            words = words.with_each(&format!("--{key}"), values);
         }
         let input = how.input.clone().map(String::into_bytes);
-        Ok(Call::text(words, &[Feature::ToolsUse]).reading(input))
+        Ok(ManagementCall::new_text(words, &[CliFeature::ToolsUse]).with_stdin(input))
     }
 
     /// Makes the skeleton of a toolbox script. Older CLIs only.
     make(name: &str) -> String {
-        Ok(Call::text(Words::new(&["tools", "make"]).place("name", name), &[Feature::ToolsMake]))
+        Ok(ManagementCall::new_text(CommandWords::new(&["tools", "make"]).with_positional("name", name), &[CliFeature::ToolsMake]))
     }
 }

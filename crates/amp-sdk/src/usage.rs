@@ -1,11 +1,11 @@
-//! What was used, and what is left.
+//! Usage and balance of the account.
 
-use crate::capability::Feature;
-use crate::manage::{Call, Words, calls};
+use crate::capability::CliFeature;
+use crate::manage::{CommandWords, ManagementCall, calls};
 
-/// Which usage is told.
+/// The span and detail of the usage.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Range {
+pub struct UsageRange {
     /// By credit, token and thread.
     pub details: bool,
     /// From here on: RFC 3339.
@@ -18,11 +18,11 @@ calls! {
     amp;
 
     /// Usage and balance of the account, as the CLI prints them.
-    usage(range: &Range) -> String {
-        let words = Words::new(&["usage"])
-            .switch("--details", range.details)
-            .option("--start", range.start.as_ref())
-            .option("--end", range.end.as_ref());
-        Ok(Call::text(words, &[Feature::Usage]))
+    usage(range: &UsageRange) -> String {
+        let words = CommandWords::new(&["usage"])
+            .with_switch("--details", range.details)
+            .with_option("--start", range.start.as_ref())
+            .with_option("--end", range.end.as_ref());
+        Ok(ManagementCall::new_text(words, &[CliFeature::Usage]))
     }
 }

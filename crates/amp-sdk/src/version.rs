@@ -5,14 +5,14 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use amplihack_session::{Deadlines, EndCause, Output, RunSpec, run_to_end};
+use amplihack_session::{ChildOutput, Deadlines, EndCause, RunSpec, run_to_end};
 use semver::Version;
 
 use crate::error::{Error, Result};
-use crate::launch::Launch;
+use crate::launch::CliLaunch;
 use crate::options::Options;
 
-/// How long `amp --version` may take.
+/// Time that `amp --version` may take.
 const PROBE: Duration = Duration::from_secs(10);
 
 /// The build of the newest CLI that the capability table was read from: the patch number of its version.
@@ -24,50 +24,55 @@ pub fn newest_known() -> Version {
 }
 
 /// The version in what `amp --version` printed: `0.0.1790142911-g7618fb (released …)`.
-pub fn parse(output: &str) -> Option<Version> {
-    amplihack_agent::version::parse(output)
+pub fn parse_version(output: &str) -> Option<Version> {
+    amplihack_agent::version::parse_version(output)
 }
 
-/// What a program was when it was asked: its path, modification time and size.
-type Asked = (PathBuf, Option<SystemTime>, u64);
+/// Identity of a program when it was asked: its path, modification time and size.
+type ProbedProgram = (PathBuf, Option<SystemTime>, u64);
 
-static ANSWERS: Mutex<BTreeMap<Asked, Version>> = Mutex::new(BTreeMap::new());
+static ANSWERS: Mutex<BTreeMap<ProbedProgram, Version>> = Mutex::new(BTreeMap::new());
 
 /// Asks the CLI that `options` lead to for its version; at most 10 s, once a program and modification time.
 ///
 /// Set [`Options::cli_version`] to the answer, and everything else goes by it. Nothing else of this crate asks: without a
 /// version the CLI is taken for [`newest_known`]. The CLI itself may write below its home when it is asked.
-pub async fn probe(options: &Options) -> Result<Version> {
+///
+/// # Errors
+/// Those of [`Options::validate`]; `cli_not_found` for a missing CLI, `task_timeout` for one that does not end in time, `parse_error` for
+/// one that prints no version. A CLI that cannot be started or fails is the error that its end stands for, such as `transport_exit`.
+pub async fn probe_version(options: &Options) -> Result<Version> {
     options.validate()?;
-    let launch = Launch::new(options)?;
+    let launch = CliLaunch::new(options)?;
     let asked = launch.local_program().and_then(|path| {
         let meta = std::fs::metadata(path).ok()?;
         Some((path.to_owned(), meta.modified().ok(), meta.len()))
     });
-    let known = |asked: &Asked| ANSWERS.lock().unwrap_or_else(PoisonError::into_inner).get(asked).cloned();
+    let known =
+        |asked: &ProbedProgram| ANSWERS.lock().unwrap_or_else(PoisonError::into_inner).get(asked).cloned();
     if let Some(version) = asked.as_ref().and_then(known) {
         return Ok(version);
     }
-    let (command, stdin) = launch.command(&["--version".into()], None)?;
+    let (command, stdin) = launch.build_command(&["--version".into()], None)?;
     let spec = RunSpec {
         stdin,
-        stdout: Output::Head(64 * 1024),
-        stderr: Output::Tail(64 * 1024),
+        stdout: ChildOutput::Head(64 * 1024),
+        stderr: ChildOutput::Tail(64 * 1024),
         deadlines: Deadlines { total: Some(PROBE), ..Deadlines::default() },
         grace: Duration::from_millis(200),
-        tag: launch.tag(),
+        tag: launch.process_tag(),
         ..RunSpec::new(command)
     };
-    let outcome = run_to_end(spec).await.map_err(|error| launch.scrub(Error::from_run(error)))?;
+    let outcome = run_to_end(spec).await.map_err(|error| launch.scrub_error(Error::from_run(error)))?;
     if outcome.cause != EndCause::Ended {
         return Err(Error::TaskTimeout { what: "run `amp --version`".to_owned(), after: PROBE });
     }
     let printed = String::from_utf8_lossy(&outcome.stdout.bytes).into_owned();
-    let Some(version) = parse(&printed) else {
-        let end = launch.end(&outcome);
+    let Some(version) = parse_version(&printed) else {
+        let end = launch.cli_end(&outcome);
         return Err(match outcome.exit.code() {
             0 => Error::Parse { message: "`amp --version` printed no version".to_owned(), details: printed },
-            _ => launch.scrub(Error::from_end(end)),
+            _ => launch.scrub_error(Error::from_end(end)),
         });
     };
     if let Some(asked) = asked {

@@ -1,12 +1,12 @@
-//! How fast a recorded stream is decoded: `decode_speed AGENT FILE [PASSES]`, in MB/s by the clock, best of five passes unless told otherwise.
+//! Speed of decoding a recorded stream: `decode_speed AGENT FILE [PASSES]`, in MB/s by the clock, best of five passes unless told otherwise.
 
 use std::error::Error;
 use std::fs::File;
 use std::io::{Read as _, Write as _};
 
 use amplihack_agent::AgentBinary;
-use amplihack_agent::decode::decoder;
-use amplihack_agent::framer::{Frame, Framer};
+use amplihack_agent::decode::new_decoder;
+use amplihack_agent::framer::{Framer, StreamFrame};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut words = std::env::args().skip(1);
@@ -29,12 +29,12 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 fn run(agent: AgentBinary, file: &str) -> Result<(usize, usize), Box<dyn Error>> {
-    let (mut framer, mut decoder) = (Framer::default(), decoder(agent));
+    let (mut framer, mut decoder) = (Framer::default(), new_decoder(agent));
     let (mut file, mut chunk) = (File::open(file)?, vec![0; 64 * 1024]);
     let (mut bytes, mut count, mut events) = (0, 0, Vec::new());
-    let mut take = |frame: Frame<'_>| {
-        if let Frame::Line(line) = frame {
-            decoder.line(line, &mut events);
+    let mut take = |frame: StreamFrame<'_>| {
+        if let StreamFrame::Line(line) = frame {
+            decoder.decode_line(line, &mut events);
             count += events.len();
             events.clear();
         }

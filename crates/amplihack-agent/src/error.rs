@@ -1,11 +1,11 @@
-//! Why a command line cannot be built.
+//! Errors of a command line that cannot be built.
 
 use amplihack_utils::agent_binary::AgentBinary;
-use amplihack_utils::error::{ExitKind, Explain};
+use amplihack_utils::error::{ErrorExplanation, ExitKind};
 use amplihack_utils::prompt_delivery::{DeliveryMode, PromptDelivery};
 use semver::Version;
 
-use crate::matrix::{Capability, RunMode};
+use crate::matrix::{AgentCapability, RunMode};
 
 /// The agent cannot do what was asked for.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -13,10 +13,10 @@ use crate::matrix::{Capability, RunMode};
 pub struct Unsupported {
     /// The agent.
     pub agent: AgentBinary,
-    /// Its version, where it is known.
+    /// Version of the agent, where it is known.
     pub version: Option<Version>,
-    /// What was asked for.
-    pub capability: Capability,
+    /// Capability that was asked for.
+    pub capability: AgentCapability,
     /// In which run mode.
     pub mode: RunMode,
 }
@@ -28,7 +28,7 @@ pub enum DeliveryError {
     /// No channel of the agent holds the prompt.
     #[error(
         "the prompt has {size} bytes and no channel of {agent} in {mode} mode holds more than {limit}; these could take it: {}",
-        list(could)
+        list_channels(could)
     )]
     TooLarge {
         /// The agent.
@@ -47,9 +47,9 @@ pub enum DeliveryError {
     Rejected {
         /// The agent.
         agent: AgentBinary,
-        /// What was requested.
+        /// Mode that was requested.
         requested: PromptDelivery,
-        /// Why.
+        /// Reason for the refusal.
         reason: &'static str,
     },
     /// The agent has channels, but a probe on this machine saw prompts lost or changed in all of them.
@@ -61,7 +61,7 @@ pub enum DeliveryError {
     Refuted {
         /// The agent.
         agent: AgentBinary,
-        /// Its version.
+        /// Version of the agent.
         version: Option<Version>,
         /// The refuted channels.
         channels: Vec<DeliveryMode>,
@@ -72,11 +72,11 @@ pub enum DeliveryError {
     /// An option cannot be expressed for this agent.
     #[error(transparent)]
     Unsupported(#[from] Unsupported),
-    /// One argument is longer than the platform takes.
+    /// An argument is longer than the platform takes.
     #[error("the argument for {what} has {size} bytes, the platform takes at most {limit} in one argument")]
     ArgumentTooLong {
-        /// Which option.
-        what: Capability,
+        /// Option whose argument is too long.
+        what: AgentCapability,
         /// Bytes of the argument.
         size: u64,
         /// The platform's limit.
@@ -87,14 +87,14 @@ pub enum DeliveryError {
     Io(#[from] std::io::Error),
 }
 
-fn list(could: &[(AgentBinary, DeliveryMode)]) -> String {
+fn list_channels(could: &[(AgentBinary, DeliveryMode)]) -> String {
     if could.is_empty() {
         return "none".to_owned();
     }
     could.iter().map(|(agent, mode)| format!("{agent} ({mode})")).collect::<Vec<_>>().join(", ")
 }
 
-impl Explain for DeliveryError {
+impl ErrorExplanation for DeliveryError {
     fn kind(&self) -> &'static str {
         match self {
             Self::TooLarge { .. } => "prompt_too_large",
@@ -107,7 +107,7 @@ impl Explain for DeliveryError {
         }
     }
 
-    fn exit(&self) -> ExitKind {
+    fn exit_kind(&self) -> ExitKind {
         match self {
             Self::Empty | Self::Unsupported(_) => ExitKind::Usage,
             _ => ExitKind::Failed,

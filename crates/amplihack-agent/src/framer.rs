@@ -1,9 +1,9 @@
 //! Lines out of chunks of bytes: split on `\n` only, in linear time, each byte looked at once. A byte order mark at the start of the
 //! stream is no part of its first line.
 
-/// What a stream is made of.
+/// Part of a stream: a line, or the size of a line that was too long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Frame<'a> {
+pub enum StreamFrame<'a> {
     /// A line without its newline, and without the carriage return before it. Never empty.
     Line(&'a [u8]),
     /// A line was longer than the cap: so many bytes, of which none are kept.
@@ -17,12 +17,12 @@ pub struct Framer {
     partial: Vec<u8>,
     /// Bytes of a line beyond the cap that were passed over.
     skipped: u64,
-    start: Start,
+    start: StreamStart,
 }
 
 /// The first bytes of a stream.
 #[derive(Debug, Clone, Copy)]
-enum Start {
+enum StreamStart {
     /// So many bytes of [`BOM`] have come, and nothing else.
     Mark(usize),
     /// The stream's own bytes have begun.
@@ -32,7 +32,7 @@ enum Start {
 /// The byte order mark that some writers put in front of UTF-8.
 pub(crate) const BOM: &[u8] = "\u{feff}".as_bytes();
 
-/// What a line may have at most, unless told otherwise.
+/// Largest number of bytes of a line, unless told otherwise.
 pub const MAX_LINE: usize = 64 * 1024 * 1024;
 
 /// A longer line's buffer is given back once the line is out.
@@ -47,52 +47,52 @@ impl Default for Framer {
 impl Framer {
     /// A framer whose lines have at most `cap` bytes.
     pub const fn new(cap: usize) -> Self {
-        Self { cap, partial: Vec::new(), skipped: 0, start: Start::Mark(0) }
+        Self { cap, partial: Vec::new(), skipped: 0, start: StreamStart::Mark(0) }
     }
 
     /// Takes a chunk in and gives each line that it completes to `out`. Blank lines are passed over.
-    pub fn push(&mut self, mut chunk: &[u8], mut out: impl FnMut(Frame<'_>)) {
-        if let Start::Mark(seen) = self.start {
-            chunk = self.begin(seen, chunk);
+    pub fn push(&mut self, mut chunk: &[u8], mut out: impl FnMut(StreamFrame<'_>)) {
+        if let StreamStart::Mark(seen) = self.start {
+            chunk = self.skip_mark(seen, chunk);
         }
         while let Some(newline) = memchr::memchr(b'\n', chunk) {
             let (line, rest) = chunk.split_at(newline);
             chunk = rest.get(1..).unwrap_or_default();
             if self.partial.is_empty() && self.skipped == 0 && line.len() <= self.cap {
-                give(line, &mut out);
+                emit_line(line, &mut out);
             } else {
-                self.hold(line);
+                self.hold_bytes(line);
                 self.flush(&mut out);
             }
         }
-        self.hold(chunk);
+        self.hold_bytes(chunk);
     }
 
     /// Gives what the last newline did not end: the stream is over.
-    pub fn finish(&mut self, mut out: impl FnMut(Frame<'_>)) {
-        if let Start::Mark(seen) = self.start {
-            self.hold(BOM.get(..seen).unwrap_or_default());
+    pub fn finish(&mut self, mut out: impl FnMut(StreamFrame<'_>)) {
+        if let StreamStart::Mark(seen) = self.start {
+            self.hold_bytes(BOM.get(..seen).unwrap_or_default());
         }
         self.flush(&mut out);
     }
 
     /// Takes the byte order mark, of which `seen` bytes came before, off the stream's first bytes.
-    fn begin<'a>(&mut self, seen: usize, chunk: &'a [u8]) -> &'a [u8] {
+    fn skip_mark<'a>(&mut self, seen: usize, chunk: &'a [u8]) -> &'a [u8] {
         let missing = BOM.get(seen..).unwrap_or_default();
         if let Some(rest) = chunk.strip_prefix(missing) {
-            self.start = Start::Passed;
+            self.start = StreamStart::Passed;
             return rest;
         }
         if missing.starts_with(chunk) {
-            self.start = Start::Mark(seen + chunk.len());
+            self.start = StreamStart::Mark(seen + chunk.len());
             return &[];
         }
-        self.start = Start::Passed;
-        self.hold(BOM.get(..seen).unwrap_or_default());
+        self.start = StreamStart::Passed;
+        self.hold_bytes(BOM.get(..seen).unwrap_or_default());
         chunk
     }
 
-    fn hold(&mut self, bytes: &[u8]) {
+    fn hold_bytes(&mut self, bytes: &[u8]) {
         if self.skipped > 0 || self.partial.len() + bytes.len() > self.cap {
             self.skipped += (std::mem::take(&mut self.partial).len() + bytes.len()) as u64;
         } else {
@@ -100,20 +100,20 @@ impl Framer {
         }
     }
 
-    fn flush(&mut self, out: &mut impl FnMut(Frame<'_>)) {
+    fn flush(&mut self, out: &mut impl FnMut(StreamFrame<'_>)) {
         if self.skipped > 0 {
-            out(Frame::TooLong(std::mem::take(&mut self.skipped)));
+            out(StreamFrame::TooLong(std::mem::take(&mut self.skipped)));
         }
-        give(&self.partial, out);
+        emit_line(&self.partial, out);
         self.partial.clear();
         self.partial.shrink_to(KEPT_BUFFER);
     }
 }
 
-fn give(line: &[u8], out: &mut impl FnMut(Frame<'_>)) {
+fn emit_line(line: &[u8], out: &mut impl FnMut(StreamFrame<'_>)) {
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     if !line.is_empty() {
-        out(Frame::Line(line));
+        out(StreamFrame::Line(line));
     }
 }
 
@@ -121,14 +121,14 @@ fn give(line: &[u8], out: &mut impl FnMut(Frame<'_>)) {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{BOM, Frame, Framer};
+    use super::{BOM, Framer, StreamFrame};
 
     fn frames(framer: &mut Framer, chunks: &[&[u8]]) -> Vec<Result<Vec<u8>, u64>> {
         let mut all = Vec::new();
-        let mut take = |frame: Frame<'_>| {
+        let mut take = |frame: StreamFrame<'_>| {
             all.push(match frame {
-                Frame::Line(line) => Ok(line.to_vec()),
-                Frame::TooLong(bytes) => Err(bytes),
+                StreamFrame::Line(line) => Ok(line.to_vec()),
+                StreamFrame::TooLong(bytes) => Err(bytes),
             });
         };
         for chunk in chunks {

@@ -3,6 +3,7 @@
 use std::ffi::{OsStr, OsString};
 
 use crate::matrix::RunMode;
+use crate::subcommand::AgentSubcommand;
 
 /// A flag whose value is the prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,34 +12,30 @@ pub struct PromptFlag {
     pub flag: &'static str,
     /// The run mode that it asks for.
     pub mode: RunMode,
-    /// Whether it may stand without a value, the prompt then coming from stdin.
+    /// Set if the flag may stand without a value, the prompt then coming from stdin.
     pub optional: bool,
 }
 
-/// What a word that is neither flag nor value means to the agent.
+/// Meaning, to the agent, of a word that is neither flag nor value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Positional {
+pub enum PositionalMeaning {
     /// The prompt.
     Prompt,
     /// Nothing that amplihack knows: it passes through.
     Foreign,
 }
 
-/// How an agent reads its own command line.
+/// Rules by which an agent reads its own command line.
 #[derive(Debug)]
-pub struct Grammar {
-    /// Words that are commands of the agent, not prompts.
-    pub subcommands: &'static [&'static str],
-    /// Commands that take a prompt and run headless; the builder writes them again.
-    pub verbs: &'static [&'static str],
-    /// Sub-commands of those verbs.
-    pub verb_subcommands: &'static [&'static str],
+pub struct ArgumentGrammar {
+    /// Words that are commands of the agent, not prompts; some of them take a prompt.
+    pub commands: &'static [AgentSubcommand],
     /// Switches that ask for a headless run.
     pub headless_flags: &'static [&'static str],
     /// Flags whose value is the prompt.
     pub prompt_flags: &'static [PromptFlag],
-    /// What a bare word is.
-    pub positional: Positional,
+    /// Meaning of a bare word.
+    pub positional: PositionalMeaning,
     /// The word that says "the prompt is on stdin".
     pub stdin_word: Option<&'static str>,
     /// Flags with one value.
@@ -51,12 +48,14 @@ pub struct Grammar {
     pub switches: &'static [&'static str],
     /// Flags that print something and end.
     pub information_flags: &'static [&'static str],
+    /// Flags by which it serves a protocol on stdin, which is no prompt then.
+    pub serving_flags: &'static [&'static str],
 }
 
-/// Where the prompt of a command line is.
+/// Place of the prompt of a command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Found {
-    /// This word.
+pub enum FoundPrompt {
+    /// The prompt is this word.
     Word(OsString),
     /// The agent was told to read it from stdin.
     Stdin,
@@ -64,9 +63,9 @@ pub enum Found {
 
 /// A user's arguments, understood.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Arguments {
+pub struct UserArguments {
     /// The prompt, if one was found.
-    pub prompt: Option<Found>,
+    pub prompt: Option<FoundPrompt>,
     /// The run mode, if the arguments ask for one.
     pub mode: Option<RunMode>,
     /// Words that stood before the agent's verb (`codex --search exec …`) and must stay there.
@@ -75,23 +74,29 @@ pub struct Arguments {
     pub rest: Vec<OsString>,
     /// The arguments are a command of the agent's own: nothing is looked for, stdin passes through.
     pub passthrough: bool,
+    /// The agent is to serve a protocol on stdin.
+    pub serves: bool,
 }
 
-impl Grammar {
+impl ArgumentGrammar {
     /// Reads `args`.
     ///
     /// Words that cannot be read (a flag that is not known here) and everything behind them that might belong to them
     /// pass through unchanged; a prompt is only taken where it is one for certain.
-    pub fn read(&self, args: &[OsString]) -> Arguments {
-        if amplihack_utils::sabotage::active("delivery-shown-invocations") {
-            return Reader::untouched(args);
+    pub fn read(&self, args: &[OsString]) -> UserArguments {
+        if amplihack_utils::sabotage::is_active("delivery-shown-invocations") {
+            return ArgumentReader::pass_untouched(args);
         }
-        Reader { grammar: self, out: Arguments::default(), verb: false }.read(args)
+        ArgumentReader { grammar: self, out: UserArguments::default(), verb: None }.read(args)
     }
 
-    /// Whether `word` is a command of the agent.
+    /// Reports whether `word` is a command of the agent.
     pub fn is_subcommand(&self, word: &OsStr) -> bool {
-        listed(self.subcommands, word) || listed(self.verbs, word)
+        self.find_command(word).is_some()
+    }
+
+    fn find_command(&self, word: &OsStr) -> Option<&'static AgentSubcommand> {
+        self.commands.iter().find(|command| is_listed(command.names, word))
     }
 
     fn prompt_flag(&self, flag: &OsStr) -> Option<PromptFlag> {
@@ -99,19 +104,19 @@ impl Grammar {
     }
 }
 
-struct Reader<'a> {
-    grammar: &'a Grammar,
-    out: Arguments,
-    verb: bool,
+struct ArgumentReader<'a> {
+    grammar: &'a ArgumentGrammar,
+    out: UserArguments,
+    verb: Option<&'static AgentSubcommand>,
 }
 
-impl Reader<'_> {
-    fn read(mut self, args: &[OsString]) -> Arguments {
+impl ArgumentReader<'_> {
+    fn read(mut self, args: &[OsString]) -> UserArguments {
         if let [only] = args
             && !is_flag(only)
             && !self.grammar.is_subcommand(only)
         {
-            self.out.prompt = Some(Found::Word(only.clone()));
+            self.out.prompt = Some(FoundPrompt::Word(only.clone()));
             return self.out;
         }
         let mut words = args.iter().peekable();
@@ -120,90 +125,95 @@ impl Reader<'_> {
                 self.behind_dashes(words.cloned().collect());
                 break;
             }
-            if listed(self.grammar.information_flags, word) {
-                return Self::untouched(args);
+            if is_listed(self.grammar.serving_flags, word) {
+                return UserArguments { serves: true, ..Self::pass_untouched(args) };
+            }
+            if is_listed(self.grammar.information_flags, word) {
+                return Self::pass_untouched(args);
             }
             if is_flag(word) {
-                self.flag(word, &mut words);
-            } else if !self.bare(word) {
-                return Self::untouched(args);
+                self.take_flag(word, &mut words);
+            } else if !self.take_bare_word(word) {
+                return Self::pass_untouched(args);
             }
         }
         self.out
     }
 
     /// A word that is no flag and no flag's value. `false`: these arguments are a command of the agent's own.
-    fn bare(&mut self, word: &OsString) -> bool {
+    fn take_bare_word(&mut self, word: &OsString) -> bool {
         let grammar = self.grammar;
-        if !self.verb && listed(grammar.verbs, word) {
-            self.verb = true;
+        if self.verb.is_none()
+            && let Some(verb) = grammar.find_command(word).filter(|command| command.takes_prompt)
+        {
+            self.verb = Some(verb);
             self.out.mode = Some(RunMode::Headless);
             self.out.before_verb = std::mem::take(&mut self.out.rest);
             return true;
         }
-        let commands = if self.verb { grammar.verb_subcommands } else { grammar.subcommands };
-        if self.out.prompt.is_none() && listed(commands, word) {
+        let commands = self.verb.map_or(grammar.commands, |verb| verb.commands);
+        if self.out.prompt.is_none() && commands.iter().any(|command| is_listed(command.names, word)) {
             return false;
         }
-        let is_prompt = grammar.positional == Positional::Prompt || self.verb;
+        let is_prompt = grammar.positional == PositionalMeaning::Prompt || self.verb.is_some();
         if is_prompt && self.out.prompt.is_none() {
             let stdin = grammar.stdin_word.is_some_and(|marker| word == marker);
-            self.out.prompt = Some(if stdin { Found::Stdin } else { Found::Word(word.clone()) });
+            self.out.prompt = Some(if stdin { FoundPrompt::Stdin } else { FoundPrompt::Word(word.clone()) });
         } else {
             self.out.rest.push(word.clone());
         }
         true
     }
 
-    fn flag<'w>(
+    fn take_flag<'w>(
         &mut self,
         word: &OsString,
         words: &mut std::iter::Peekable<impl Iterator<Item = &'w OsString>>,
     ) {
         let grammar = self.grammar;
-        if grammar.stdin_word.is_some_and(|marker| word == marker) && self.verb {
-            self.out.prompt.get_or_insert(Found::Stdin);
+        if grammar.stdin_word.is_some_and(|marker| word == marker) && self.verb.is_some() {
+            self.out.prompt.get_or_insert(FoundPrompt::Stdin);
             return;
         }
-        if listed(grammar.headless_flags, word) {
+        if is_listed(grammar.headless_flags, word) {
             self.out.mode = Some(RunMode::Headless);
             return;
         }
         if let Some((flag, value)) = split_equals(word) {
             match grammar.prompt_flag(flag) {
-                Some(prompt) => self.prompt(prompt, Some(value.to_owned())),
+                Some(prompt) => self.set_prompt(prompt, Some(value.to_owned())),
                 None => self.out.rest.push(word.clone()),
             }
             return;
         }
         if let Some(prompt) = grammar.prompt_flag(word) {
             let value = words.next_if(|next| !prompt.optional || !is_flag(next)).cloned();
-            self.prompt(prompt, value);
+            self.set_prompt(prompt, value);
             return;
         }
         self.out.rest.push(word.clone());
-        if listed(grammar.value_flags, word) {
+        if is_listed(grammar.value_flags, word) {
             self.out.rest.extend(words.next().cloned());
-        } else if listed(grammar.variadic_flags, word) {
+        } else if is_listed(grammar.variadic_flags, word) {
             while let Some(value) = words.next_if(|next| !is_flag(next)) {
                 self.out.rest.push(value.clone());
             }
-        } else if !listed(grammar.switches, word) {
+        } else if !is_listed(grammar.switches, word) {
             // Its value is optional, or the flag is not known: what follows may belong to it.
             self.out.rest.extend(words.next_if(|next| !is_flag(next)).cloned());
         }
     }
 
-    fn prompt(&mut self, flag: PromptFlag, value: Option<OsString>) {
+    fn set_prompt(&mut self, flag: PromptFlag, value: Option<OsString>) {
         self.out.mode = Some(flag.mode);
-        self.out.prompt = Some(value.map_or(Found::Stdin, Found::Word));
+        self.out.prompt = Some(value.map_or(FoundPrompt::Stdin, FoundPrompt::Word));
     }
 
     /// Behind `--` there are only bare words: one is the prompt, more pass through as they are.
     fn behind_dashes(&mut self, words: Vec<OsString>) {
-        let takes_prompt = self.grammar.positional == Positional::Prompt || self.verb;
+        let takes_prompt = self.grammar.positional == PositionalMeaning::Prompt || self.verb.is_some();
         match (words.as_slice(), &self.out.prompt) {
-            ([prompt], None) if takes_prompt => self.out.prompt = Some(Found::Word(prompt.clone())),
+            ([prompt], None) if takes_prompt => self.out.prompt = Some(FoundPrompt::Word(prompt.clone())),
             _ => {
                 self.out.rest.push("--".into());
                 self.out.rest.extend(words);
@@ -211,21 +221,21 @@ impl Reader<'_> {
         }
     }
 
-    fn untouched(args: &[OsString]) -> Arguments {
-        Arguments { rest: args.to_vec(), passthrough: true, ..Arguments::default() }
+    fn pass_untouched(args: &[OsString]) -> UserArguments {
+        UserArguments { rest: args.to_vec(), passthrough: true, ..UserArguments::default() }
     }
 }
 
-fn listed(list: &[&str], word: &OsStr) -> bool {
+pub(crate) fn is_listed(list: &[&str], word: &OsStr) -> bool {
     list.iter().any(|entry| word == *entry)
 }
 
-fn is_flag(word: &OsStr) -> bool {
+pub(crate) fn is_flag(word: &OsStr) -> bool {
     word.as_encoded_bytes().first() == Some(&b'-')
 }
 
 /// `--flag=value` in two, also when the value is not UTF-8.
-fn split_equals(word: &OsStr) -> Option<(&OsStr, &OsStr)> {
+pub(crate) fn split_equals(word: &OsStr) -> Option<(&OsStr, &OsStr)> {
     use std::os::unix::ffi::OsStrExt;
     let bytes = word.as_bytes();
     let equals = bytes.iter().position(|byte| *byte == b'=')?;
@@ -237,17 +247,17 @@ mod tests {
     use amplihack_utils::agent_binary::AgentBinary;
 
     use super::*;
-    use crate::profile::profile;
+    use crate::profile::agent_profile;
 
-    fn read(agent: AgentBinary, line: &str) -> Arguments {
+    fn read(agent: AgentBinary, line: &str) -> UserArguments {
         let words: Vec<OsString> =
             line.split('|').filter(|word| !word.is_empty()).map(OsString::from).collect();
-        profile(agent).grammar.read(&words)
+        agent_profile(agent).grammar.read(&words)
     }
 
     #[expect(clippy::unnecessary_wraps, reason = "compared with the prompt that may be missing")]
-    fn word(text: &str) -> Option<Found> {
-        Some(Found::Word(text.into()))
+    fn word(text: &str) -> Option<FoundPrompt> {
+        Some(FoundPrompt::Word(text.into()))
     }
 
     #[test]
@@ -260,7 +270,7 @@ mod tests {
             );
             assert!(
                 read(agent, "login").passthrough
-                    || !profile(agent).grammar.is_subcommand(OsStr::new("login"))
+                    || !agent_profile(agent).grammar.is_subcommand(OsStr::new("login"))
             );
             assert!(read(agent, "--version").passthrough, "{agent}");
             assert!(read(agent, "--help").passthrough, "{agent}");
@@ -298,7 +308,7 @@ mod tests {
         let args = read(AgentBinary::Codex, "--search|exec|--json|do it");
         assert_eq!((args.prompt, args.mode), (word("do it"), Some(RunMode::Headless)));
         assert_eq!((args.before_verb, args.rest), (vec!["--search".into()], vec!["--json".into()]));
-        assert_eq!(read(AgentBinary::Codex, "exec|-").prompt, Some(Found::Stdin));
+        assert_eq!(read(AgentBinary::Codex, "exec|-").prompt, Some(FoundPrompt::Stdin));
         assert!(read(AgentBinary::Codex, "exec|resume|--last|go on").passthrough);
         assert_eq!(read(AgentBinary::Codex, "exec|--|review").prompt, word("review"));
     }
@@ -306,7 +316,7 @@ mod tests {
     #[test]
     fn amp_executes_a_word_or_stdin() {
         assert_eq!(read(AgentBinary::Amp, "-x|hello").prompt, word("hello"));
-        assert_eq!(read(AgentBinary::Amp, "-x|--stream-json").prompt, Some(Found::Stdin));
+        assert_eq!(read(AgentBinary::Amp, "-x|--stream-json").prompt, Some(FoundPrompt::Stdin));
         assert!(read(AgentBinary::Amp, "threads|list").passthrough);
     }
 

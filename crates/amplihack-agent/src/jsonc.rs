@@ -4,7 +4,7 @@ use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::CstInputValue;
 use serde_json::Value;
 
-/// How the agents read these files: comments and trailing commas, and nothing else beside JSON.
+/// Options by which the agents read these files: comments and trailing commas, and nothing else beside JSON.
 pub const OPTIONS: ParseOptions = ParseOptions {
     allow_comments: true,
     allow_loose_object_property_names: false,
@@ -19,15 +19,15 @@ pub const OPTIONS: ParseOptions = ParseOptions {
 };
 
 /// `value` as a text that is edited in place takes it in.
-pub fn input(value: &Value) -> CstInputValue {
+pub fn to_cst_input(value: &Value) -> CstInputValue {
     match value {
         Value::Null => CstInputValue::Null,
         Value::Bool(value) => CstInputValue::Bool(*value),
         Value::Number(number) => CstInputValue::Number(number.to_string()),
         Value::String(text) => CstInputValue::String(text.clone()),
-        Value::Array(values) => CstInputValue::Array(values.iter().map(input).collect()),
-        Value::Object(pairs) => {
-            CstInputValue::Object(pairs.iter().map(|(name, value)| (name.clone(), input(value))).collect())
-        }
+        Value::Array(values) => CstInputValue::Array(values.iter().map(to_cst_input).collect()),
+        Value::Object(pairs) => CstInputValue::Object(
+            pairs.iter().map(|(name, value)| (name.clone(), to_cst_input(value))).collect(),
+        ),
     }
 }

@@ -1,40 +1,40 @@
-//! What a run used, counted once.
+//! Usage of a run, counted once.
 
 use std::collections::BTreeMap;
 
-use crate::event::{Totals, Usage};
+use crate::event::{AgentUsage, UsageTotals};
 
 /// Adds up what a run uses. A message that is reported again replaces its former report; the agent's own total
 /// replaces the sum.
 #[derive(Debug, Clone, Default)]
-pub struct Ledger {
-    messages: BTreeMap<String, Totals>,
-    unnamed: Totals,
-    stated: Option<Totals>,
+pub struct UsageLedger {
+    messages: BTreeMap<String, UsageTotals>,
+    unnamed: UsageTotals,
+    stated: Option<UsageTotals>,
 }
 
-impl Ledger {
+impl UsageLedger {
     /// Takes a report in.
-    pub fn observe(&mut self, usage: &Usage) {
+    pub fn observe(&mut self, usage: &AgentUsage) {
         match (&usage.message, usage.total) {
             // Agents that run several turns in one process state a total each time; the last one holds.
             (_, true) => self.stated = Some(usage.amounts),
             (Some(message), false) => {
                 self.messages.insert(message.clone(), usage.amounts);
             }
-            (None, false) => self.unnamed.add(&usage.amounts),
+            (None, false) => self.unnamed.add_amounts(&usage.amounts),
         }
     }
 
-    /// What was used so far.
-    pub fn totals(&self) -> Totals {
+    /// Returns the usage so far.
+    pub fn totals(&self) -> UsageTotals {
         let mut sum = self.unnamed;
         for amounts in self.messages.values() {
-            sum.add(amounts);
+            sum.add_amounts(amounts);
         }
         match self.stated {
             // An agent may count its money and leave its tokens out, or the other way round.
-            Some(stated) => Totals {
+            Some(stated) => UsageTotals {
                 cost_usd: stated.cost_usd.or(sum.cost_usd),
                 premium_requests: stated.premium_requests.or(sum.premium_requests),
                 ..if stated.has_tokens() { stated } else { sum }
@@ -46,27 +46,27 @@ impl Ledger {
 
 #[cfg(test)]
 mod tests {
-    use super::Ledger;
-    use crate::event::{Totals, Usage};
+    use super::UsageLedger;
+    use crate::event::{AgentUsage, UsageTotals};
 
-    fn usage(message: Option<&str>, input: u64, total: bool) -> Usage {
-        Usage {
+    fn usage(message: Option<&str>, input: u64, total: bool) -> AgentUsage {
+        AgentUsage {
             message: message.map(str::to_owned),
             total,
-            amounts: Totals { input_tokens: input, ..Totals::default() },
-            ..Usage::default()
+            amounts: UsageTotals { input_tokens: input, ..UsageTotals::default() },
+            ..AgentUsage::default()
         }
     }
 
     #[test]
     fn a_repeated_message_counts_once_and_the_stated_total_holds() {
-        let mut ledger = Ledger::default();
+        let mut ledger = UsageLedger::default();
         for (message, input) in [(Some("a"), 1), (Some("a"), 5), (Some("b"), 7), (None, 2), (None, 2)] {
             ledger.observe(&usage(message, input, false));
         }
         assert_eq!(ledger.totals().input_tokens, 16);
-        ledger.observe(&Usage {
-            amounts: Totals { cost_usd: Some(0.25), ..Totals::default() },
+        ledger.observe(&AgentUsage {
+            amounts: UsageTotals { cost_usd: Some(0.25), ..UsageTotals::default() },
             ..usage(None, 0, true)
         });
         assert_eq!((ledger.totals().input_tokens, ledger.totals().cost_usd), (16, Some(0.25)));

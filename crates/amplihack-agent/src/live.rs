@@ -1,12 +1,12 @@
-//! Where an agent writes down what it used while it works, if its stream tells that at the end only, or not of nested agents: see
-//! [`Counts::live_file`](crate::profile::Counts::live_file).
+//! Files to which an agent writes its usage while it works, if its stream has it at the end only, or not of nested agents: see
+//! [`Counts::live_file`](crate::profile::UsageReports::live_file).
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 
-use crate::event::Totals;
+use crate::event::UsageTotals;
 
 /// A file, or several, that an agent appends to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub enum LiveFile {
     Spans {
         /// The file.
         file: PathBuf,
-        /// What Copilot has to find in its environment, to write it.
+        /// Variables that Copilot has to find in its environment, to write the file.
         env: Vec<(&'static str, OsString)>,
     },
     /// Records of messages: Claude's of its sub-agents, Gemini's of all its agents.
@@ -32,11 +32,11 @@ pub enum LiveFile {
 pub struct MessageFiles {
     /// The directory with a directory for each project.
     pub below: PathBuf,
-    /// Whose files they are.
+    /// Format of the files.
     pub of: MessageFormat,
 }
 
-/// How files of messages are named and read.
+/// Rules by which files of messages are named and read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MessageFormat {
     /// Claude's.
@@ -47,7 +47,7 @@ pub enum MessageFormat {
 
 impl MessageFiles {
     /// The directories of a project in which files of `session` are, with how their names end.
-    pub fn places(&self, project: &Path, session: &str) -> Vec<(PathBuf, String)> {
+    pub fn message_directories(&self, project: &Path, session: &str) -> Vec<(PathBuf, String)> {
         match self.of {
             MessageFormat::Claude => vec![(project.join(session).join("subagents"), ".jsonl".to_owned())],
             MessageFormat::Gemini => {
@@ -59,7 +59,7 @@ impl MessageFiles {
     }
 
     /// The message in `line`, if it has one that counts.
-    pub fn line(&self, line: &[u8]) -> Option<Message> {
+    pub fn parse_line(&self, line: &[u8]) -> Option<LiveMessage> {
         match self.of {
             MessageFormat::Claude => crate::claude::message_line(line),
             MessageFormat::Gemini => crate::gemini::message_line(line),
@@ -69,36 +69,36 @@ impl MessageFiles {
 
 /// An answer of the model in a file of messages. A later line of its id replaces it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Message {
-    /// Its id, the same as in the stream where that has it too.
+pub struct LiveMessage {
+    /// Id of the answer, equal to the stream's where that has one too.
     pub id: String,
-    /// When it was written.
+    /// Time at which the answer was written.
     pub at: Option<Timestamp>,
-    /// What it used.
-    pub amounts: Totals,
+    /// Amounts that the answer used.
+    pub amounts: UsageTotals,
     /// The calls of tools in it.
     pub calls: Vec<String>,
 }
 
-/// What a span says: so much more was used in this launch, or in one below it.
+/// Usage that a span reports: so much more was used in this launch, or in one below it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Span {
+pub struct UsageSpan {
     /// The session that it was used in: the first that is named is the launch's own.
     pub session: String,
-    /// How much.
-    pub amounts: Totals,
+    /// Amounts that were used.
+    pub amounts: UsageTotals,
 }
 
-/// What a line of Codex's record says.
+/// Content of a line of Codex's record.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RolloutLine {
     /// So much is used in all of this agent's part of the session.
-    Total(Totals),
+    Total(UsageTotals),
     /// A tool is called.
     Call(String),
 }
 
-/// How many directories stand between a directory of rollouts and a rollout.
+/// Number of directories between a directory of rollouts and a rollout.
 pub const ROLLOUT_DEPTH: usize = 3;
 
 /// The id at the end of a rollout's name. Ids are in the order of their making.
@@ -107,7 +107,7 @@ pub fn rollout_id(name: &str) -> Option<&str> {
     stem.get(stem.len().checked_sub(36)?..)
 }
 
-/// What `line` of a rollout says, if anything.
+/// Returns the content of `line` of a rollout, if it has any.
 pub fn rollout_line(line: &[u8]) -> Option<RolloutLine> {
     crate::codex::rollout_line(line)
 }
@@ -117,7 +117,7 @@ pub fn rollout_session(line: &[u8]) -> Option<String> {
     crate::codex::rollout_session(line)
 }
 
-/// What `line` of a file of spans says, if anything.
-pub fn span(line: &[u8]) -> Option<Span> {
-    crate::copilot::span(line)
+/// Returns the usage in `line` of a file of spans, if it reports any.
+pub fn parse_span(line: &[u8]) -> Option<UsageSpan> {
+    crate::copilot::read_span(line)
 }

@@ -1,20 +1,20 @@
-//! Where an agent's program is.
+//! Search for an agent's program.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use amplihack_utils::agent_binary::AgentBinary;
 use amplihack_utils::env::Env;
-use amplihack_utils::error::{ExitKind, Explain};
+use amplihack_utils::error::{ErrorExplanation, ExitKind};
 use amplihack_utils::sys;
 
-use crate::profile::profile;
+use crate::profile::agent_profile;
 
 /// An agent's program cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LookupError {
-    /// It is nowhere.
+    /// The program is nowhere.
     #[error("{agent} was not found on PATH or in its usual install locations")]
     NotFound {
         /// The agent.
@@ -25,7 +25,7 @@ pub enum LookupError {
     NotExecutable {
         /// The agent.
         agent: AgentBinary,
-        /// What was configured.
+        /// Path that was configured.
         path: PathBuf,
         /// The variable or configuration key.
         configured_by: String,
@@ -33,14 +33,14 @@ pub enum LookupError {
     /// The configured path is amplihack, which would start itself for ever.
     #[error("{configured_by} names {}, which is amplihack itself", path.display())]
     Itself {
-        /// What was configured.
+        /// Path that was configured.
         path: PathBuf,
         /// The variable or configuration key.
         configured_by: String,
     },
 }
 
-impl Explain for LookupError {
+impl ErrorExplanation for LookupError {
     fn kind(&self) -> &'static str {
         match self {
             Self::NotFound { .. } => "agent_not_found",
@@ -49,7 +49,7 @@ impl Explain for LookupError {
         }
     }
 
-    fn exit(&self) -> ExitKind {
+    fn exit_kind(&self) -> ExitKind {
         ExitKind::NotFound
     }
 
@@ -57,7 +57,7 @@ impl Explain for LookupError {
         Some(match self {
             Self::NotFound { agent } => format!(
                 "install it: {}; or name it in AMPLIHACK_{}_PATH",
-                profile(*agent).install_hint,
+                agent_profile(*agent).install_hint,
                 agent.name().to_uppercase()
             ),
             Self::NotExecutable { configured_by, .. } | Self::Itself { configured_by, .. } => {
@@ -71,7 +71,11 @@ impl Explain for LookupError {
 ///
 /// Reads no file but asks for its kind and mode; nothing is installed or started. Entries of PATH need not be UTF-8.
 /// Amplihack itself under an agent's name (see `amplihack copilot shim`) is no agent and is passed over.
-pub fn find(
+///
+/// # Errors
+/// [`LookupError::NotExecutable`] or [`LookupError::Itself`] if the configured path is no program or is amplihack; nothing else is tried
+/// then. [`LookupError::NotFound`] if the program is nowhere.
+pub fn find_program(
     agent: AgentBinary,
     configured: Option<(&Path, &str)>,
     env: &Env,
@@ -91,10 +95,10 @@ pub fn find(
     }
     let is_agent = |path: &PathBuf| is_executable(path) && !is_amplihack(path);
     let on_path =
-        env.get("PATH").and_then(|path| in_directories(profile(agent).program, path).find(is_agent));
+        env.get("PATH").and_then(|path| in_directories(agent_profile(agent).program, path).find(is_agent));
     let installed = || {
         let home = env.home()?;
-        profile(agent).install_places.iter().map(|place| home.join(place)).find(is_agent)
+        agent_profile(agent).install_places.iter().map(|place| home.join(place)).find(is_agent)
     };
     on_path.or_else(installed).ok_or(LookupError::NotFound { agent })
 }
@@ -110,13 +114,13 @@ fn in_directories(program: &str, path: &OsStr) -> impl Iterator<Item = PathBuf> 
     directories.map(move |directory| directory.join(program))
 }
 
-/// Whether `path` leads to this program, or to another amplihack. One that was given another name is known only to itself.
+/// Reports whether `path` leads to this program, or to another amplihack. One that was given another name is known only to itself.
 fn is_amplihack(path: &Path) -> bool {
     let Ok(real) = std::fs::canonicalize(path) else { return false };
     real.file_name().is_some_and(|name| name == "amplihack") || sys::own_file().is_ok_and(|own| own == real)
 }
 
-/// Whether `path` is a file that somebody may execute.
+/// Reports whether `path` is a file that somebody may execute.
 pub fn is_executable(path: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt;
     std::fs::metadata(path).is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
@@ -139,20 +143,20 @@ mod tests {
     fn configured_then_path_then_install_places() {
         let dir = tempfile::tempdir().unwrap();
         let (home, bin) = (dir.path().join("home"), dir.path().join("bin"));
-        let env = Env::empty().with("HOME", home.as_os_str()).with("PATH", bin.as_os_str());
+        let env = Env::empty().with_variable("HOME", home.as_os_str()).with_variable("PATH", bin.as_os_str());
         let agent = AgentBinary::Amp;
-        assert_eq!(find(agent, None, &env), Err(LookupError::NotFound { agent }));
+        assert_eq!(find_program(agent, None, &env), Err(LookupError::NotFound { agent }));
         program(&home.join(".amp/bin/amp"));
-        assert_eq!(find(agent, None, &env), Ok(home.join(".amp/bin/amp")));
+        assert_eq!(find_program(agent, None, &env), Ok(home.join(".amp/bin/amp")));
         program(&bin.join("amp"));
-        assert_eq!(find(agent, None, &env), Ok(bin.join("amp")));
+        assert_eq!(find_program(agent, None, &env), Ok(bin.join("amp")));
         let own = dir.path().join("mine");
         let configured = Some((own.as_path(), "AMPLIHACK_AMP_PATH"));
-        let error = find(agent, configured, &env).unwrap_err();
+        let error = find_program(agent, configured, &env).unwrap_err();
         assert_eq!(error.kind(), "agent_not_executable");
         assert!(error.to_string().starts_with("AMPLIHACK_AMP_PATH names "));
         program(&own);
-        assert_eq!(find(agent, configured, &env), Ok(own));
+        assert_eq!(find_program(agent, configured, &env), Ok(own));
     }
 
     #[test]
@@ -163,12 +167,12 @@ mod tests {
         std::fs::create_dir(&shims).unwrap();
         let shim = shims.join("copilot");
         std::os::unix::fs::symlink("../amplihack", &shim).unwrap();
-        let env = Env::empty().with("PATH", std::env::join_paths([&shims, &bin]).unwrap());
+        let env = Env::empty().with_variable("PATH", std::env::join_paths([&shims, &bin]).unwrap());
         let agent = AgentBinary::Copilot;
-        assert_eq!(find(agent, None, &env), Err(LookupError::NotFound { agent }));
+        assert_eq!(find_program(agent, None, &env), Err(LookupError::NotFound { agent }));
         program(&bin.join("copilot"));
-        assert_eq!(find(agent, None, &env), Ok(bin.join("copilot")));
-        let configured = find(agent, Some((&shim, "AMPLIHACK_COPILOT_PATH")), &env).unwrap_err();
+        assert_eq!(find_program(agent, None, &env), Ok(bin.join("copilot")));
+        let configured = find_program(agent, Some((&shim, "AMPLIHACK_COPILOT_PATH")), &env).unwrap_err();
         assert_eq!(configured.kind(), "agent_is_amplihack");
     }
 

@@ -5,9 +5,9 @@ use std::fmt;
 use amplihack_utils::prompt_delivery::DeliveryMode;
 use semver::Version;
 
-use crate::command::Permissions;
+use crate::command::PermissionLevel;
 
-/// Whether an agent runs one prompt and ends, or talks to a person.
+/// Kind of a run: the agent runs one prompt and ends, or talks to a person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RunMode {
     /// Run the prompt and end; nobody answers questions.
@@ -28,7 +28,7 @@ impl fmt::Display for RunMode {
 /// Something that an agent may be able to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Capability {
+pub enum AgentCapability {
     /// Take the task prompt through a channel.
     Prompt(DeliveryMode),
     /// Be started in a run mode at all: the words that every such run begins with.
@@ -49,8 +49,10 @@ pub enum Capability {
     AppendSystemPromptFile,
     /// Run the hooks that a launch brings, in a repository that is not trusted too.
     Hooks,
+    /// Ask whoever started it about every tool call, by a policy file.
+    AskAlways,
     /// Work under a permission level.
-    Permissions(Permissions),
+    Permissions(PermissionLevel),
     /// Print what it does as JSON lines while it works.
     Stream,
     /// Give its answer as a JSON object by the schema in a file.
@@ -61,9 +63,13 @@ pub enum Capability {
     LiveUsage,
     /// Write what it used to a file.
     UsageFile,
+    /// Start nothing that a repository's own files name: hooks, variables, MCP servers, skills and commands.
+    HoldRepository,
+    /// Read a repository's instructions all the same.
+    HeldInstructions,
 }
 
-impl fmt::Display for Capability {
+impl fmt::Display for AgentCapability {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Prompt(mode) => write!(f, "a prompt by {mode}"),
@@ -76,21 +82,24 @@ impl fmt::Display for Capability {
             Self::AppendSystemPrompt => f.write_str("--append-system-prompt"),
             Self::AppendSystemPromptFile => f.write_str("a system prompt in a file"),
             Self::Hooks => f.write_str("the guard's hooks"),
+            Self::AskAlways => f.write_str("a question for every tool call"),
             Self::Permissions(level) => write!(f, "--permissions {level}"),
             Self::Stream => f.write_str("a stream of events"),
             Self::AnswerSchema => f.write_str("an answer by a schema"),
             Self::BudgetUsd => f.write_str("a budget in dollars"),
             Self::LiveUsage => f.write_str("its usage while it works"),
             Self::UsageFile => f.write_str("a file of its usage"),
+            Self::HoldRepository => f.write_str("a repository that starts nothing"),
+            Self::HeldInstructions => f.write_str("the instructions of such a repository"),
         }
     }
 }
 
-/// Where in the command line the words of a row go.
+/// Place of a row's words in the command line.
 ///
 /// A command line is `program [front] [options] [the user's own arguments] [tail] [prompt]`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Slot {
+pub enum ArgSlot {
     /// Before all options: a sub-command that options follow.
     Front,
     /// Among the options.
@@ -103,9 +112,9 @@ pub enum Slot {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ArgShape {
     /// Fixed words, no value. No words at all means that the agent does it by itself.
-    Words(Slot, &'static [&'static str]),
+    Words(ArgSlot, &'static [&'static str]),
     /// Fixed words, then `V` as a word of its own.
-    WordsThen(Slot, &'static [&'static str]),
+    WordsThen(ArgSlot, &'static [&'static str]),
     /// `flag=V`.
     FlagEq(&'static str),
     /// `flag=@V`: a file whose content the agent reads.
@@ -114,6 +123,8 @@ pub enum ArgShape {
     Toml(&'static str, &'static str),
     /// `flag V` for each of several values, then fixed words.
     EachThen(&'static str, &'static [&'static str]),
+    /// `flag key={"V"=entry, …}`: a TOML table with the same entry for each of several values.
+    TomlTable(&'static str, &'static str, &'static str),
     /// `-- V`, at the very end.
     AfterDashes,
     /// The variable of this name in the agent's environment, holding `V`.
@@ -123,14 +134,15 @@ pub enum ArgShape {
 }
 
 impl ArgShape {
-    /// Where its words go, if they may stand in more than one place.
-    pub fn slot(self) -> Option<Slot> {
+    /// Returns the slot of the shape's words, if they may stand in more than one place.
+    pub fn slot(self) -> Option<ArgSlot> {
         match self {
             Self::Words(slot, _) | Self::WordsThen(slot, _) => Some(slot),
             Self::FlagEq(_)
             | Self::FlagEqAt(_)
             | Self::Toml(..)
             | Self::EachThen(..)
+            | Self::TomlTable(..)
             | Self::AfterDashes
             | Self::Variable(_)
             | Self::Stdin(_) => None,
@@ -148,6 +160,7 @@ impl fmt::Display for ArgShape {
             Self::FlagEqAt(flag) => write!(f, "{flag}=@V"),
             Self::Toml(flag, key) => write!(f, "{flag} {key}=\"V\""),
             Self::EachThen(flag, words) => write!(f, "{flag} V … {}", words.join(" ")),
+            Self::TomlTable(flag, key, entry) => write!(f, "{flag} {key}={{\"V\"={entry}, …}}"),
             Self::AfterDashes => f.write_str("-- V"),
             Self::Variable(name) => write!(f, "{name}=V in the environment"),
             Self::Stdin([]) => f.write_str("< V"),
@@ -166,7 +179,7 @@ pub struct VersionRange {
 }
 
 impl VersionRange {
-    /// Whether `version` is in the range.
+    /// Reports whether `version` is in the range.
     pub fn contains(&self, version: &Version) -> bool {
         let version = (version.major, version.minor, version.patch);
         self.from <= version && version < self.below
@@ -180,9 +193,9 @@ impl fmt::Display for VersionRange {
     }
 }
 
-/// Why a row may be believed.
+/// Evidence by which a row may be believed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Evidence {
+pub enum RowEvidence {
     /// Shown on the real CLI, at these versions, by the named test of this project.
     Probe(VersionRange, &'static str),
     /// The agent's own help or manual says so; the source is named.
@@ -191,18 +204,18 @@ pub enum Evidence {
 
 /// The most that a channel holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Limit {
+pub enum ChannelLimit {
     /// As much as the platform allows.
     Platform,
-    /// This many bytes.
+    /// Number of bytes.
     Bytes(u64),
-    /// This many Unicode scalar values.
+    /// Number of Unicode scalar values.
     Chars(u64),
 }
 
-impl Limit {
-    /// Whether `prompt` fits.
-    pub fn holds(self, prompt: &str) -> bool {
+impl ChannelLimit {
+    /// Reports whether `prompt` fits.
+    pub fn can_hold(self, prompt: &str) -> bool {
         match self {
             Self::Platform => true,
             Self::Bytes(limit) => prompt.len() as u64 <= limit,
@@ -212,7 +225,7 @@ impl Limit {
     }
 
     /// The number of the limit, for messages.
-    pub fn number(self) -> Option<u64> {
+    pub fn as_number(self) -> Option<u64> {
         match self {
             Self::Platform => None,
             Self::Bytes(limit) | Self::Chars(limit) => Some(limit),
@@ -220,20 +233,20 @@ impl Limit {
     }
 }
 
-/// One row of the matrix.
+/// Row of the matrix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Row {
-    /// What it is about.
-    pub cap: Capability,
+pub struct CapabilityRow {
+    /// Capability that the row is about.
+    pub cap: AgentCapability,
     /// In which run modes it holds.
     pub modes: &'static [RunMode],
     /// The exact arguments.
     pub shape: ArgShape,
-    /// Why it may be believed.
-    pub evidence: Evidence,
+    /// Evidence for the row.
+    pub evidence: RowEvidence,
     /// The most that it holds; only prompts have one.
-    pub limit: Limit,
-    /// What a person should know: for example where the agent itself changes a prompt.
+    pub limit: ChannelLimit,
+    /// Note for people: for example where the agent itself changes a prompt.
     pub note: Option<&'static str>,
 }
 
@@ -244,25 +257,25 @@ pub const HEADLESS: &[RunMode] = &[RunMode::Headless];
 /// Interactive sessions only.
 pub const INTERACTIVE: &[RunMode] = &[RunMode::Interactive];
 
-impl Row {
+impl CapabilityRow {
     /// A row without limit and note.
     pub(crate) const fn new(
-        cap: Capability,
+        cap: AgentCapability,
         modes: &'static [RunMode],
         shape: ArgShape,
-        evidence: Evidence,
+        evidence: RowEvidence,
     ) -> Self {
-        Self { cap, modes, shape, evidence, limit: Limit::Platform, note: None }
+        Self { cap, modes, shape, evidence, limit: ChannelLimit::Platform, note: None }
     }
 
-    /// The same row with a limit.
-    pub(crate) const fn limit(mut self, limit: Limit) -> Self {
+    /// Returns the row with a limit.
+    pub(crate) const fn with_limit(mut self, limit: ChannelLimit) -> Self {
         self.limit = limit;
         self
     }
 
-    /// The same row with a note.
-    pub(crate) const fn note(mut self, note: &'static str) -> Self {
+    /// Returns the row with a note.
+    pub(crate) const fn with_note(mut self, note: &'static str) -> Self {
         self.note = Some(note);
         self
     }
@@ -289,9 +302,9 @@ mod tests {
     #[test]
     fn characters_are_not_bytes() {
         let prompt = "漢".repeat(100);
-        assert!(Limit::Chars(100).holds(&prompt));
-        assert!(!Limit::Chars(99).holds(&prompt));
-        assert!(!Limit::Bytes(299).holds(&prompt));
-        assert!(Limit::Bytes(300).holds(&prompt));
+        assert!(ChannelLimit::Chars(100).can_hold(&prompt));
+        assert!(!ChannelLimit::Chars(99).can_hold(&prompt));
+        assert!(!ChannelLimit::Bytes(299).can_hold(&prompt));
+        assert!(ChannelLimit::Bytes(300).can_hold(&prompt));
     }
 }

@@ -18,7 +18,7 @@ impl OwnCommands {
     /// The word at the beginning of `prompt` that the agent takes for a command of its own.
     ///
     /// A path such as `/etc/hosts` is no such word, and neither is a command after a blank.
-    pub fn word<'p>(&self, prompt: &'p str) -> Option<&'p str> {
+    pub fn command_word<'p>(&self, prompt: &'p str) -> Option<&'p str> {
         let word = prompt.split(char::is_whitespace).next().filter(|word| word.starts_with('/'))?;
         let name = &word[1..];
         let is_name = !name.is_empty()
@@ -34,8 +34,8 @@ impl OwnCommands {
     }
 
     /// The prompt as text that the agent sends to its model: with a line in front of it where it begins with a command.
-    pub fn literal<'p>(&self, prompt: &'p str) -> Cow<'p, str> {
-        match self.word(prompt) {
+    pub fn to_literal<'p>(&self, prompt: &'p str) -> Cow<'p, str> {
+        match self.command_word(prompt) {
             Some(_) => Cow::Owned(format!("{TEXT}{prompt}")),
             None => Cow::Borrowed(prompt),
         }
@@ -64,13 +64,13 @@ mod tests {
             ("clear", None),
             ("", None),
         ] {
-            assert_eq!(every.word(prompt), word, "{prompt:?}");
-            assert_eq!(OwnCommands::Nothing.word(prompt), None);
-            assert_eq!(every.word(&every.literal(prompt)), None, "as text it is no command");
-            assert!(every.literal(prompt).ends_with(prompt), "nothing of the prompt is lost");
-            assert_eq!(every.literal(prompt) == prompt, word.is_none(), "other prompts stay as they are");
+            assert_eq!(every.command_word(prompt), word, "{prompt:?}");
+            assert_eq!(OwnCommands::Nothing.command_word(prompt), None);
+            assert_eq!(every.command_word(&every.to_literal(prompt)), None, "as text it is no command");
+            assert!(every.to_literal(prompt).ends_with(prompt), "nothing of the prompt is lost");
+            assert_eq!(every.to_literal(prompt) == prompt, word.is_none(), "other prompts stay as they are");
         }
         let some = OwnCommands::Words(&["/compact"]);
-        assert_eq!((some.word("/compact x"), some.word("/clear")), (Some("/compact"), None));
+        assert_eq!((some.command_word("/compact x"), some.command_word("/clear")), (Some("/compact"), None));
     }
 }

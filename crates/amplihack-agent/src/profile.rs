@@ -1,4 +1,4 @@
-//! One agent's profile: its names, where it is found, how it is installed, its rows and its grammar.
+//! Profile of an agent: its names, where it is found, how it is installed, its rows and its grammar.
 
 use std::path::Path;
 
@@ -6,43 +6,54 @@ use amplihack_utils::agent_binary::AgentBinary;
 use amplihack_utils::env::Env;
 
 use crate::decode::Decode;
-use crate::event::Usage;
-use crate::grammar::Grammar;
+use crate::event::AgentUsage;
+use crate::grammar::ArgumentGrammar;
 use crate::live::LiveFile;
-use crate::matrix::{Capability, Row, RunMode};
+use crate::matrix::{AgentCapability, CapabilityRow, RunMode};
 use crate::own_commands::OwnCommands;
+use crate::subcommand::GuardFlag;
 
 /// Reads what a run used out of a file of the agent.
-pub type ReadUsage = fn(&[u8]) -> Option<Usage>;
+pub type ReadUsage = fn(&[u8]) -> Option<AgentUsage>;
 
 /// Everything that is known of one agent CLI.
 #[derive(Debug)]
-pub struct Profile {
-    /// Which agent.
+pub struct AgentProfile {
+    /// The agent.
     pub agent: AgentBinary,
-    /// Its name for people.
+    /// Name of the agent for people.
     pub title: &'static str,
-    /// Whose models it asks, as far as that is settled by the agent: a value of OpenTelemetry's conventions where they have one.
+    /// Provider of its models, as far as the agent settles that: a value of OpenTelemetry's conventions where they have one.
     pub provider: &'static str,
     /// Name of its program.
     pub program: &'static str,
-    /// Where its own installers put the program, relative to the home directory, in the order of looking.
+    /// Places where its own installers put the program, relative to the home directory, in the order of looking.
     pub install_places: &'static [&'static str],
     /// Variables that name directories into which even its `--version` writes: Codex links itself into its home, Copilot
     /// unpacks itself, Amp logs.
     pub directories: &'static [&'static str],
     /// The command that installs it.
     pub install_hint: &'static str,
-    /// What `doctor` says about its prompts, one sentence.
+    /// Sentence of `doctor` about its prompts.
     pub prompt_note: &'static str,
     /// The matrix.
-    pub rows: &'static [Row],
+    pub rows: &'static [CapabilityRow],
     /// The decoder of its stream of JSON lines; `None` for an agent that prints text only.
     pub decoder: Option<fn() -> Box<dyn Decode>>,
-    /// What it tells of what it used.
-    pub counts: Counts,
-    /// How its own arguments are read.
-    pub grammar: Grammar,
+    /// Reports of the agent about its usage.
+    pub counts: UsageReports,
+    /// Grammar of its own arguments.
+    pub grammar: ArgumentGrammar,
+    /// Flags with which a launch's guard is not in force.
+    pub guard_flags: &'static [GuardFlag],
+    /// Variables by which it leaves out the hooks of a launch.
+    pub guard_variables: &'static [&'static str],
+    /// The flag that carries the guard's hooks, where it counts the last value only: the user's own go into that one.
+    pub settings_flag: Option<&'static str>,
+    /// The flags by which a user decides what it starts of a repository.
+    pub trust_flags: &'static [&'static str],
+    /// Flags that name the directory which it enters first.
+    pub directory_flags: &'static [&'static str],
     /// Variables that it sets for its own tools and that would mislead a new session below it. A final `*` matches the rest.
     pub scrub: &'static [&'static str],
     /// Variables that it hides from its tools though a nested session needs them, in groups that only make sense
@@ -57,27 +68,27 @@ pub struct Profile {
     pub refuses_requests: Option<&'static str>,
 }
 
-/// What an agent tells of what it used, and where.
+/// Reports of an agent about its usage, and where they are.
 #[derive(Debug, Clone, Copy)]
-pub struct Counts {
-    /// Its totals are those of its session: after a resume they hold what earlier runs of it used.
+pub struct UsageReports {
+    /// Set if its totals are those of its session: after a resume they hold what earlier runs of it used.
     pub session_totals: bool,
-    /// It says what it cost in dollars.
+    /// Set if it reports its cost in dollars.
     pub dollars: bool,
-    /// Reads the file that it writes where [`Capability::UsageFile`] asks for one.
+    /// Reads the file that it writes where [`AgentCapability::UsageFile`] asks for one.
     pub usage_file: Option<ReadUsage>,
-    /// Where it writes down what it used while it works, in an environment, at a path of ours where its place is ours to choose.
+    /// File to which it writes its usage while it works, in an environment, at a path of ours where we may choose the place.
     pub live_file: Option<fn(&Env, &Path) -> Option<LiveFile>>,
 }
 
-impl Counts {
-    /// Its stream tells what the run used, in tokens, at its end.
+impl UsageReports {
+    /// Reports of an agent whose stream has the run's tokens at its end.
     pub(crate) const OF_THE_RUN: Self =
         Self { session_totals: false, dollars: false, usage_file: None, live_file: None };
 }
 
 /// The profile of `agent`.
-pub fn profile(agent: AgentBinary) -> &'static Profile {
+pub fn agent_profile(agent: AgentBinary) -> &'static AgentProfile {
     match agent {
         AgentBinary::Copilot => &crate::copilot::PROFILE,
         AgentBinary::Codex => &crate::codex::PROFILE,
@@ -89,14 +100,14 @@ pub fn profile(agent: AgentBinary) -> &'static Profile {
     }
 }
 
-impl Profile {
+impl AgentProfile {
     /// The row of `cap` in `mode`, if the agent has one.
-    pub fn row(&self, cap: Capability, mode: RunMode) -> Option<&'static Row> {
+    pub fn find_row(&self, cap: AgentCapability, mode: RunMode) -> Option<&'static CapabilityRow> {
         self.rows.iter().find(|row| row.cap == cap && row.modes.contains(&mode))
     }
 
-    /// Whether a launch removes the variable `name` from the agent's environment.
-    pub fn scrubs(&self, name: &str) -> bool {
+    /// Reports whether a launch removes the variable `name` from the agent's environment.
+    pub fn scrubs_variable(&self, name: &str) -> bool {
         self.scrub.iter().any(|pattern| match pattern.strip_suffix('*') {
             Some(prefix) => name.starts_with(prefix),
             None => *pattern == name,
@@ -107,22 +118,24 @@ impl Profile {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::matrix::{ArgShape, Evidence};
+    use crate::matrix::{ArgShape, RowEvidence};
 
     #[test]
     fn each_agent_has_a_profile_of_its_own() {
         for agent in AgentBinary::ALL {
-            assert_eq!(profile(agent).agent, agent);
+            assert_eq!(agent_profile(agent).agent, agent);
         }
     }
 
     #[test]
     fn a_capability_has_one_row_a_mode() {
         for agent in AgentBinary::ALL {
-            for (index, row) in profile(agent).rows.iter().enumerate() {
+            for (index, row) in agent_profile(agent).rows.iter().enumerate() {
                 for mode in row.modes {
-                    let first =
-                        profile(agent).rows.iter().position(|r| r.cap == row.cap && r.modes.contains(mode));
+                    let first = agent_profile(agent)
+                        .rows
+                        .iter()
+                        .position(|r| r.cap == row.cap && r.modes.contains(mode));
                     assert_eq!(first, Some(index), "{agent}: {} in {mode} has two rows", row.cap);
                 }
             }
@@ -133,7 +146,9 @@ mod tests {
     fn every_agent_takes_a_headless_prompt_on_argv() {
         use amplihack_utils::prompt_delivery::DeliveryMode;
         for agent in AgentBinary::ALL {
-            let row = profile(agent).row(Capability::Prompt(DeliveryMode::Argv), RunMode::Headless).unwrap();
+            let row = agent_profile(agent)
+                .find_row(AgentCapability::Prompt(DeliveryMode::Argv), RunMode::Headless)
+                .unwrap();
             assert!(matches!(row.shape, ArgShape::AfterDashes | ArgShape::FlagEq(_)), "{agent}");
         }
     }
@@ -141,12 +156,12 @@ mod tests {
     #[test]
     fn evidence_is_never_empty() {
         for agent in AgentBinary::ALL {
-            for row in profile(agent).rows {
+            for row in agent_profile(agent).rows {
                 match row.evidence {
-                    Evidence::Probe(range, test) => {
+                    RowEvidence::Probe(range, test) => {
                         assert!(range.from < range.below && !test.is_empty(), "{row:?}");
                     }
-                    Evidence::Documented(source) => assert!(!source.is_empty(), "{row:?}"),
+                    RowEvidence::Documented(source) => assert!(!source.is_empty(), "{row:?}"),
                 }
             }
         }

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use amplihack_agent::{AgentBinary, Permissions};
+use amplihack_agent::{AgentBinary, PermissionLevel};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::commands::amp::AmpCommand;
@@ -16,15 +16,17 @@ use crate::commands::remote::RemoteCommand;
 use crate::commands::sessions::SessionsCommand;
 use crate::commands::stream::StreamCommand;
 use crate::diagnostics::LogArgs;
-use crate::ui::Format;
+use crate::ui::ErrorFormat;
 
 mod misuse;
 #[cfg(test)]
 mod tests;
 mod unattended;
 
-pub(crate) use misuse::{asks_for_json, misused};
-pub(crate) use unattended::{AutoArgs, AutoCommand, ParallelArgs, Running, Unattended, dollars};
+pub(crate) use misuse::{asks_for_json, usage_failure};
+pub(crate) use unattended::{
+    AgentRunArgs, AutoArgs, AutoCommand, ParallelArgs, UnattendedArgs, parse_dollars,
+};
 
 /// A control plane for coding-agent CLIs.
 ///
@@ -32,20 +34,20 @@ pub(crate) use unattended::{AutoArgs, AutoCommand, ParallelArgs, Running, Unatte
 /// calls against one policy, and lets every subprocess know which agent is in charge. Try `amplihack demo`; it needs no account.
 #[derive(Debug, Parser)]
 #[command(name = "amplihack", version, disable_help_subcommand = true, arg_required_else_help = true)]
-pub(crate) struct Cli {
-    /// What to do.
+pub(crate) struct AmplihackCli {
+    /// Command to carry out.
     #[command(subcommand)]
-    pub command: Command,
+    pub command: AmplihackCommand,
     #[command(flatten)]
     pub log: LogArgs,
 }
 
-/// What to do. A command's options are built only when it is the one: building them all takes longer than most commands.
+/// Command to carry out. The options of a command are built only if it is chosen: building them all takes longer than most commands.
 ///
 /// They come last then, so a doc comment on a struct of options would take the command's place in the help: they have none.
 #[derive(Debug, Subcommand)]
 #[command(defer = true)]
-pub(crate) enum Command {
+pub(crate) enum AmplihackCommand {
     /// Launch Claude Code
     Claude(LaunchArgs),
     /// Launch GitHub Copilot CLI, or translate arguments written for Claude Code
@@ -63,7 +65,7 @@ pub(crate) enum Command {
     /// Print the agent that is in charge here
     Which(WhichArgs),
     /// Check this machine: agents, versions, prompt channels, hooks, tools
-    Doctor(DoctorArgs),
+    Doctor(LocalDoctorArgs),
     /// Show what amplihack does, without an account, against a model server on this machine
     Demo(DemoArgs),
     /// Install the guard into agents, for sessions started without amplihack
@@ -160,35 +162,37 @@ pub(crate) struct LaunchArgs {
     /// Text to append to the agent's system prompt
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub append_system_prompt: Option<OsString>,
-    /// What the agent may do without asking; default: the agent's own default
+    /// Actions that the agent may take without asking; default: the agent's own default
     #[arg(long, value_name = "LEVEL")]
-    pub permissions: Option<Level>,
+    pub permissions: Option<PermissionLevelArg>,
     /// Launch without the guard: the policy checks no tool calls
     #[arg(long)]
     pub no_hooks: bool,
     /// Exit with 4 if the policy denied a call, even if the agent exits with 0
     #[arg(long, conflicts_with = "no_hooks")]
     pub fail_on_denial: bool,
-    /// What a headless run prints
+    /// Form of the output of a headless run
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = OutputFormat::Text)]
     pub output: OutputFormat,
     /// With --output stream-json or json: include the agent's own line in each event
     #[arg(long)]
     pub include_raw: bool,
     /// End a run without output for this long, such as 90s or 5min; needs --output json or stream-json
-    #[arg(long, value_name = "TIME", value_parser = duration)]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub idle_timeout: Option<Duration>,
     /// End a run that takes longer than this, such as 90s or 2h
-    #[arg(long, value_name = "TIME", value_parser = duration)]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub timeout: Option<Duration>,
+    /// Trust what this repository starts by itself, as it is now: hooks, variables, MCP servers, skills with commands
+    #[arg(long)]
+    pub trust_repo: bool,
     /// Print the command, its environment changes, prompt channel and evidence; start nothing
     #[arg(long)]
     pub dry_run: bool,
     /// Pass ARGS to the agent unchanged, without looking for a prompt
     #[arg(long, conflicts_with_all = [
         "word", "prompt", "prompt_file", "print", "stdin", "model", "resume", "continue_latest", "add_dir",
-        "mcp_config", "append_system_prompt", "permissions", "no_hooks", "fail_on_denial",
-        "output", "include_raw", "idle_timeout", "timeout",
+        "mcp_config", "append_system_prompt", "permissions", "output", "include_raw", "idle_timeout", "timeout",
     ])]
     pub raw: bool,
     /// Work on the prompt unattended, until a check shows that it is done (see `amplihack auto`)
@@ -199,23 +203,23 @@ pub(crate) struct LaunchArgs {
     pub args: Vec<OsString>,
     // Last: their heading would hold for what follows.
     #[command(flatten)]
-    pub unattended: Unattended,
+    pub unattended: UnattendedArgs,
 }
 
-/// What is printed of a headless run.
+/// Form of the output of a headless run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OutputFormat {
     /// The agent's own output
     Text,
-    /// One object at the end of the run: end, text, usage, events
+    /// A single object at the end of the run: end, text, usage, events
     Json,
-    /// One object per event, as they arrive
+    /// An object per event, as they arrive
     StreamJson,
 }
 
 /// A permission level.
 #[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum Level {
+pub(crate) enum PermissionLevelArg {
     /// Read; ask before changing anything
     Ask,
     /// Edit files; ask for anything else
@@ -224,12 +228,12 @@ pub(crate) enum Level {
     Full,
 }
 
-impl From<Level> for Permissions {
-    fn from(level: Level) -> Self {
+impl From<PermissionLevelArg> for PermissionLevel {
+    fn from(level: PermissionLevelArg) -> Self {
         match level {
-            Level::Ask => Self::Ask,
-            Level::Edit => Self::Edit,
-            Level::Full => Self::Full,
+            PermissionLevelArg::Ask => Self::Ask,
+            PermissionLevelArg::Edit => Self::Edit,
+            PermissionLevelArg::Full => Self::Full,
         }
     }
 }
@@ -244,12 +248,12 @@ pub(crate) struct WhichArgs {
 
 // Options of `doctor`.
 #[derive(Debug, Args)]
-pub(crate) struct DoctorArgs {
+pub(crate) struct LocalDoctorArgs {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
     /// Test installed agents against a model server on this machine, and record the results; default: all agents
-    #[arg(long, value_name = "AGENT", num_args = 0.., value_parser = agent)]
+    #[arg(long, value_name = "AGENT", num_args = 0.., value_parser = parse_agent_name)]
     pub prove: Option<Vec<AgentBinary>>,
 }
 
@@ -271,9 +275,9 @@ pub(crate) struct DemoArgs {
 #[derive(Debug, Args)]
 pub(crate) struct InstallArgs {
     /// The agent; may be repeated; default: every agent found
-    #[arg(long, value_name = "AGENT", value_parser = agent)]
+    #[arg(long, value_name = "AGENT", value_parser = parse_agent_name)]
     pub agent: Vec<AgentBinary>,
-    /// Which sessions to guard
+    /// Sessions to guard
     #[arg(long, value_name = "SCOPE", value_enum, default_value_t = ScopeArg::User)]
     pub scope: ScopeArg,
     /// Run every registered command as its agent would, and report the answers
@@ -288,9 +292,9 @@ pub(crate) struct InstallArgs {
 #[derive(Debug, Args)]
 pub(crate) struct UninstallArgs {
     /// The agent; may be repeated; default: all agents
-    #[arg(long, value_name = "AGENT", value_parser = agent)]
+    #[arg(long, value_name = "AGENT", value_parser = parse_agent_name)]
     pub agent: Vec<AgentBinary>,
-    /// Which installation to undo
+    /// Installation to undo
     #[arg(long, value_name = "SCOPE", value_enum, default_value_t = ScopeArg::User)]
     pub scope: ScopeArg,
     /// Print JSON
@@ -319,7 +323,7 @@ pub(crate) enum ConfigCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Trust a repository's configuration to name programs to run
+    /// Trust a repository's configuration to name programs to run, and what agents start of it by themselves
     Trust {
         /// The repository
         #[arg(default_value = ".")]
@@ -350,12 +354,12 @@ pub(crate) struct ManArgs {
     pub words: Vec<String>,
 }
 
-pub(crate) fn agent(name: &str) -> Result<AgentBinary, String> {
-    name.parse().map_err(|_| format!("no agent of that name; use one of {}", AgentBinary::names()))
+pub(crate) fn parse_agent_name(name: &str) -> Result<AgentBinary, String> {
+    name.parse().map_err(|_| format!("no agent of that name; use one of {}", AgentBinary::all_names()))
 }
 
 /// A span of time such as `90s`, `5min`, `1h 30m` or `30d`; a day has 24 hours.
-pub(crate) fn duration(text: &str) -> Result<Duration, String> {
+pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
     let span: Option<jiff::SignedDuration> = text
         .parse::<jiff::Span>()
         .and_then(|span| span.to_duration(jiff::SpanRelativeTo::days_are_24_hours()))
@@ -364,42 +368,42 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     Duration::try_from(span).map_err(|_| "a span of time is not negative".to_owned())
 }
 
-impl Cli {
-    /// How this command shows its errors.
-    pub(crate) fn format(&self) -> Format {
+impl AmplihackCli {
+    /// Returns the form in which this command shows its errors.
+    pub(crate) fn error_format(&self) -> ErrorFormat {
         let json = match &self.command {
-            Command::Which(args) => args.json,
-            Command::Doctor(args) => args.json,
-            Command::Install(args) => args.json,
-            Command::Uninstall(args) => args.json,
-            Command::Config(ConfigCommand::Show { json, .. }) => *json,
-            Command::Policy(command) => command.json(),
-            Command::Audit(command) => command.json(),
-            Command::Recipe(command) => command.json(),
-            Command::Remote(command) => command.json(),
-            Command::Sessions(command) => command.json(),
-            Command::Auto(args) => args.running.json,
-            Command::Parallel(args) => args.running.json,
-            Command::Amp(AmpArgs { command: Some(command), .. }) => command.json(),
-            Command::Copilot(CopilotArgs { command: Some(command), .. }) => command.json(),
+            AmplihackCommand::Which(args) => args.json,
+            AmplihackCommand::Doctor(args) => args.json,
+            AmplihackCommand::Install(args) => args.json,
+            AmplihackCommand::Uninstall(args) => args.json,
+            AmplihackCommand::Config(ConfigCommand::Show { json, .. }) => *json,
+            AmplihackCommand::Policy(command) => command.wants_json(),
+            AmplihackCommand::Audit(command) => command.wants_json(),
+            AmplihackCommand::Recipe(command) => command.wants_json(),
+            AmplihackCommand::Remote(command) => command.wants_json(),
+            AmplihackCommand::Sessions(command) => command.wants_json(),
+            AmplihackCommand::Auto(args) => args.running.json,
+            AmplihackCommand::Parallel(args) => args.running.json,
+            AmplihackCommand::Amp(AmpArgs { command: Some(command), .. }) => command.wants_json(),
+            AmplihackCommand::Copilot(CopilotArgs { command: Some(command), .. }) => command.wants_json(),
             _ => false,
         };
-        if json { Format::Json } else { Format::Text }
+        if json { ErrorFormat::Json } else { ErrorFormat::Text }
     }
 
-    /// Whether the command does nothing but print what there is: then somebody who stops reading is no failure.
+    /// Reports whether the command only prints what there is: then a reader who stops reading is no failure.
     pub(crate) fn only_prints(&self) -> bool {
         match &self.command {
-            Command::Which(_)
-            | Command::Completions(_)
-            | Command::Help(_)
-            | Command::Man(_)
-            | Command::Stream(_) => true,
-            Command::Config(command) => matches!(command, ConfigCommand::Show { .. }),
-            Command::Audit(command) => command.only_prints(),
-            Command::Recipe(command) => command.only_prints(),
-            Command::Remote(command) => command.only_prints(),
-            Command::Sessions(command) => command.only_prints(),
+            AmplihackCommand::Which(_)
+            | AmplihackCommand::Completions(_)
+            | AmplihackCommand::Help(_)
+            | AmplihackCommand::Man(_)
+            | AmplihackCommand::Stream(_) => true,
+            AmplihackCommand::Config(command) => matches!(command, ConfigCommand::Show { .. }),
+            AmplihackCommand::Audit(command) => command.only_prints(),
+            AmplihackCommand::Recipe(command) => command.only_prints(),
+            AmplihackCommand::Remote(command) => command.only_prints(),
+            AmplihackCommand::Sessions(command) => command.only_prints(),
             _ => false,
         }
     }

@@ -16,9 +16,9 @@ use clap::{Args, ValueEnum};
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::prelude::*;
 
-use crate::ui::{self, Failure};
-use file::JsonLines;
-use redacting::Redacting;
+use crate::ui::{self, CommandFailure};
+use file::JsonLogLayer;
+use redacting::RedactingWriter;
 
 // Options of every command.
 #[derive(Debug, Default, Args)]
@@ -32,65 +32,65 @@ pub(crate) struct LogArgs {
         hide_possible_values = true,
         help_heading = "Diagnostics"
     )]
-    log_level: Option<Level>,
+    log_level: Option<DiagnosticLevel>,
     /// Also append diagnostics to this file, one JSON object per line; default level: debug
     #[arg(long, global = true, value_name = "FILE", help_heading = "Diagnostics")]
     log_file: Option<PathBuf>,
 }
 
-/// How much is told.
+/// The least severity of diagnostics that are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Level {
+enum DiagnosticLevel {
     /// Nothing
     Off,
-    /// What ended something
+    /// Errors that ended something
     Error,
-    /// What a person should know
+    /// Warnings that a person should know
     Warn,
-    /// What was done
+    /// Actions that were done
     Info,
-    /// Why
+    /// Reasons
     Debug,
     /// Everything
     Trace,
 }
 
-impl From<Level> for LevelFilter {
-    fn from(level: Level) -> Self {
+impl From<DiagnosticLevel> for LevelFilter {
+    fn from(level: DiagnosticLevel) -> Self {
         match level {
-            Level::Off => Self::OFF,
-            Level::Error => Self::ERROR,
-            Level::Warn => Self::WARN,
-            Level::Info => Self::INFO,
-            Level::Debug => Self::DEBUG,
-            Level::Trace => Self::TRACE,
+            DiagnosticLevel::Off => Self::OFF,
+            DiagnosticLevel::Error => Self::ERROR,
+            DiagnosticLevel::Warn => Self::WARN,
+            DiagnosticLevel::Info => Self::INFO,
+            DiagnosticLevel::Debug => Self::DEBUG,
+            DiagnosticLevel::Trace => Self::TRACE,
         }
     }
 }
 
 /// Begins to tell what `args` and the environment ask for.
-pub(crate) fn begin(args: &LogArgs, env: &Env) -> Result<(), Failure> {
+pub(crate) fn install_subscriber(args: &LogArgs, env: &Env) -> Result<(), CommandFailure> {
     let wish = args
         .log_level
         .map(|level| Targets::new().with_default(LevelFilter::from(level)))
-        .or_else(|| wished(env));
+        .or_else(|| requested_targets(env));
     let or = |level| wish.clone().unwrap_or_else(|| Targets::new().with_default(level));
     let lines = tracing_subscriber::fmt::layer()
-        .with_writer(|| Redacting(io::stderr()))
+        .with_writer(|| RedactingWriter(io::stderr()))
         .with_ansi(false)
         .without_time();
     let stderr = lines.with_filter(or(LevelFilter::WARN));
     let file = args.log_file.as_ref().map(|path| JsonLog::open(path)).transpose()?;
-    let file = file.map(|log| JsonLines(Mutex::new(log)).with_filter(or(LevelFilter::DEBUG)));
+    let file = file.map(|log| JsonLogLayer(Mutex::new(log)).with_filter(or(LevelFilter::DEBUG)));
     tracing_subscriber::registry().with(stderr).with(file).init();
     Ok(())
 }
 
-/// What `AMPLIHACK_LOG` asks for; one that cannot be read is told of.
-fn wished(env: &Env) -> Option<Targets> {
+/// Returns the targets that `AMPLIHACK_LOG` asks for; warns of a value that cannot be parsed.
+fn requested_targets(env: &Env) -> Option<Targets> {
     let directives = env.text("AMPLIHACK_LOG")?;
     directives
         .parse()
-        .inspect_err(|error| ui::note("warning", format!("AMPLIHACK_LOG is ignored: {error}")))
+        .inspect_err(|error| ui::print_note("warning", format!("AMPLIHACK_LOG is ignored: {error}")))
         .ok()
 }

@@ -4,7 +4,8 @@ mod cli;
 mod commands;
 mod diagnostics;
 mod input;
-mod misread;
+mod own_command;
+mod printable_error;
 mod ui;
 
 use std::process::ExitCode;
@@ -16,50 +17,58 @@ use diagnostics::LogArgs;
 fn main() -> ExitCode {
     let env = Env::from_process();
     let args: Vec<std::ffi::OsString> = std::env::args_os().collect();
-    if let Some(code) = amplihack_probe::scripted::dispatch(&args, &env) {
+    if let Some(code) = amplihack_probe::scripted::run_if_named(&args, &env) {
         return ExitCode::from(code);
     }
     // Before everything else: a hook's time is the agent's.
     if let [_, hook, rest @ ..] = &args[..]
         && hook == "hook"
     {
-        return ExitCode::from(amplihack_hooks::guard::serve(rest.iter().cloned(), &env));
+        return ExitCode::from(amplihack_hooks::guard::serve_guard(rest.iter().cloned(), &env));
     }
     if amplihack_launcher::copilot::shim::is_called(&args) {
-        if let Err(failure) = diagnostics::begin(&LogArgs::default(), &env) {
-            return ExitCode::from(failure.show(ui::Format::Text));
+        if let Err(failure) = diagnostics::install_subscriber(&LogArgs::default(), &env) {
+            return ExitCode::from(failure.show_failure(ui::ErrorFormat::Text));
         }
         let failure = commands::copilot::become_copilot(args.get(1..).unwrap_or_default(), &env);
-        return ExitCode::from(failure.show(ui::Format::Text));
+        return ExitCode::from(failure.show_failure(ui::ErrorFormat::Text));
     }
-    let cli = match cli::Cli::try_parse_from(&args) {
+    let parsed = cli::AmplihackCli::try_parse_from(&args);
+    // `amplihack codex resume --last`, as the agent's own help writes it; what parses keeps its meaning.
+    let parsed = parsed.or_else(|error| {
+        let own = own_command::as_own_command(&args, &error).ok_or(error)?;
+        cli::AmplihackCli::try_parse_from(own)
+    });
+    let cli = match parsed {
         Ok(cli) => cli,
         Err(error) => {
-            let error = misread::printable(error);
+            let error = printable_error::make_printable(error);
             // Help and version go to stdout with 0, everything else to stderr with 2.
-            let code = if amplihack_utils::sabotage::active("remote-exit-usage") {
+            let code = if amplihack_utils::sabotage::is_active("remote-exit-usage") {
                 1
             } else {
                 u8::try_from(error.exit_code()).unwrap_or(2)
             };
             if code != 0 && cli::asks_for_json(&args) {
-                return ExitCode::from(cli::misused(&error).show(ui::Format::Json));
+                return ExitCode::from(cli::usage_failure(&error).show_failure(ui::ErrorFormat::Json));
             }
             return match error.print() {
                 Ok(()) => ExitCode::from(code),
                 Err(failed) if failed.kind() == std::io::ErrorKind::BrokenPipe => ExitCode::from(code),
                 Err(failed) => ExitCode::from(
-                    ui::Failure::system("stdout could not be written", &failed).show(ui::Format::Text),
+                    ui::CommandFailure::from_io_error("stdout could not be written", &failed)
+                        .show_failure(ui::ErrorFormat::Text),
                 ),
             };
         }
     };
-    let (format, only_prints) = (cli.format(), cli.only_prints());
-    let done = diagnostics::begin(&cli.log, &env).and_then(|()| commands::run(cli, &env));
+    let (format, only_prints) = (cli.error_format(), cli.only_prints());
+    let done =
+        diagnostics::install_subscriber(&cli.log, &env).and_then(|()| commands::run_command(cli, &env));
     match done {
         Ok(code) => ExitCode::from(code),
         // Whoever stopped reading has read enough.
         Err(failure) if only_prints && failure.is_closed_pipe() => ExitCode::SUCCESS,
-        Err(failure) => ExitCode::from(failure.show(format)),
+        Err(failure) => ExitCode::from(failure.show_failure(format)),
     }
 }

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use amplihack_agent::event::Json;
-use amplihack_policy::secrets::redact;
+use amplihack_agent::event::EventJson;
+use amplihack_policy::secrets::redact_credentials;
 use amplihack_utils::secret::{REDACTED, is_secret_name};
 use serde_json::Value;
 
@@ -13,15 +13,15 @@ const MOST: usize = 1024 * 1024;
 
 /// A text that may be shown, once it is escaped for where it stands.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Clean(String);
+pub struct CleanText(String);
 
-impl Clean {
+impl CleanText {
     /// The text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Whether nothing but blanks is in it.
+    /// Reports whether it has nothing but blanks.
     pub fn is_blank(&self) -> bool {
         self.0.trim().is_empty()
     }
@@ -31,59 +31,59 @@ impl Clean {
         Self(format!("{}\n{}", self.0, line.0))
     }
 
-    /// How many lines it has.
-    pub fn lines(&self) -> usize {
+    /// Number of lines.
+    pub fn line_count(&self) -> usize {
         self.0.lines().count()
     }
 }
 
 /// Makes texts clean.
 #[derive(Debug, Clone, Copy)]
-pub struct Cleaner {
+pub struct TextCleaner {
     redact: bool,
 }
 
-impl Cleaner {
+impl TextCleaner {
     /// Replaces what looks like a credential if `redact` says so.
     pub const fn new(redact: bool) -> Self {
         Self { redact }
     }
 
-    /// Whether credentials are replaced.
-    pub(crate) const fn redacts(self) -> bool {
+    /// Reports whether credentials are replaced.
+    pub(crate) const fn is_redacting(self) -> bool {
         self.redact
     }
 
     /// `text` without its secrets, otherwise as it is: for programs.
     pub(crate) fn without_secrets(self, text: &str) -> Cow<'_, str> {
-        if self.redact { redact(text) } else { Cow::Borrowed(text) }
+        if self.redact { redact_credentials(text) } else { Cow::Borrowed(text) }
     }
 
     /// `json` without its secrets: text by text, and those whose name says so.
-    pub fn json(self, json: &Json) -> String {
+    pub fn clean_json(self, json: &EventJson) -> String {
         if !self.redact {
             return json.text().to_owned();
         }
-        let mut value = json.value();
-        self.value(&mut value);
+        let mut value = json.to_value();
+        self.clean_value(&mut value);
         value.to_string()
     }
 
-    /// `value` as [`Self::json`] has it.
-    pub(crate) fn redacted(self, value: &mut Value) {
+    /// `value` as [`Self::clean_json`] has it.
+    pub(crate) fn redact_value(self, value: &mut Value) {
         if self.redact {
-            self.value(value);
+            self.clean_value(value);
         }
     }
 
     /// Replaces the secrets in `value`.
-    pub(crate) fn value(self, value: &mut Value) {
+    pub(crate) fn clean_value(self, value: &mut Value) {
         match value {
             Value::String(text) => *text = self.without_secrets(text).into_owned(),
-            Value::Array(list) => list.iter_mut().for_each(|value| self.value(value)),
+            Value::Array(list) => list.iter_mut().for_each(|value| self.clean_value(value)),
             Value::Object(object) => {
                 let cleaned = std::mem::take(object).into_iter().map(|(name, value)| {
-                    (self.without_secrets(&name).into_owned(), self.named(&name, value))
+                    (self.without_secrets(&name).into_owned(), self.clean_named(&name, value))
                 });
                 *object = cleaned.collect();
             }
@@ -91,31 +91,31 @@ impl Cleaner {
         }
     }
 
-    fn named(self, name: &str, mut value: Value) -> Value {
+    fn clean_named(self, name: &str, mut value: Value) -> Value {
         match &mut value {
             // A name alone may tell that this is a secret.
             Value::String(text) if self.redact && !text.is_empty() && is_secret_name(name) => {
                 REDACTED.clone_into(text);
             }
-            _ => self.value(&mut value),
+            _ => self.clean_value(&mut value),
         }
         value
     }
 
     /// `text` for people.
-    pub fn text(self, text: &str) -> Clean {
+    pub fn clean_text(self, text: &str) -> CleanText {
         let text = self.without_secrets(text);
         let shown = &text[..text.floor_char_boundary(MOST)];
-        let mut out = visible(shown);
+        let mut out = make_visible(shown);
         if shown.len() < text.len() {
             let _ = write!(out, "\n[{} more bytes are in the journal]", text.len() - shown.len());
         }
-        Clean(out)
+        CleanText(out)
     }
 }
 
 /// `text` with controls and other characters that hide or turn text as their numbers, which every font has. Line breaks and tabs stay.
-pub fn visible(text: &str) -> String {
+pub fn make_visible(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text.chars().peekable();
     while let Some(c) = rest.next() {
@@ -147,8 +147,8 @@ mod tests {
 
     #[test]
     fn what_hides_or_disturbs_is_seen() {
-        let cleaner = Cleaner::new(true);
-        let clean = |text: &str| cleaner.text(text).as_str().to_owned();
+        let cleaner = TextCleaner::new(true);
+        let clean = |text: &str| cleaner.clean_text(text).as_str().to_owned();
         assert_eq!(clean("a\0\u{1b}[31mb\u{7f}\r\n\tc\rd"), "a[U+0000][U+001B][31mb[U+007F]\n\tc[U+000D]d");
         assert_eq!(clean("a\u{202e}b\u{2066}\u{200b}\u{e0041}"), "a[U+202E]b[U+2066][U+200B][U+E0041]");
         assert_eq!(clean("\u{85}\u{ffff}\u{fdd0}"), "[U+0085][U+FFFF][U+FDD0]");
@@ -159,21 +159,21 @@ mod tests {
     #[test]
     fn secrets_are_replaced_unless_asked_for() {
         let text = "token ghp_R4nd0mQ9xZ7bL2vK8mN3pT6wY1cF5hJ0sDqE end";
-        assert!(!Cleaner::new(true).text(text).as_str().contains("R4nd0m"));
-        assert_eq!(Cleaner::new(false).text(text).as_str(), text);
+        assert!(!TextCleaner::new(true).clean_text(text).as_str().contains("R4nd0m"));
+        assert_eq!(TextCleaner::new(false).clean_text(text).as_str(), text);
     }
 
     #[test]
     fn secrets_in_json_are_replaced_by_shape_and_by_name() {
         let json = serde_json::json!({ "a": ["\u{1b} ghp_R4nd0mQ9xZ7bL2vK8mN3pT6wY1cF5hJ0sDqE"], "b": { "api_key": "short", "n": 1 } });
-        let shown = Cleaner::new(true).json(&Json::from(&json));
+        let shown = TextCleaner::new(true).clean_json(&EventJson::from(&json));
         assert_eq!(shown, r#"{"a":["\u001b [redacted:github-token]"],"b":{"api_key":"[redacted]","n":1}}"#);
-        assert_eq!(Cleaner::new(false).json(&Json::from(&json)), json.to_string());
+        assert_eq!(TextCleaner::new(false).clean_json(&EventJson::from(&json)), json.to_string());
     }
 
     #[test]
     fn a_very_long_text_says_how_much_is_left_out() {
-        let clean = Cleaner::new(true).text(&"ä".repeat(MOST));
+        let clean = TextCleaner::new(true).clean_text(&"ä".repeat(MOST));
         assert!(clean.as_str().len() < MOST + 100);
         assert!(clean.as_str().ends_with(&format!("ä\n[{MOST} more bytes are in the journal]")));
     }

@@ -1,48 +1,48 @@
-//! What can go wrong.
+//! Errors of an export.
 
 use amplihack_policy::audit::AuditError;
-use amplihack_utils::error::Explain;
+use amplihack_utils::error::ErrorExplanation;
 use amplihack_utils::log::LogError;
 
 /// A run that cannot be exported.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExportError {
-    /// Its events cannot be read.
+    /// The run's events cannot be read.
     #[error(transparent)]
     Log(#[from] LogError),
-    /// What the policy said cannot be read.
+    /// The policy's audit log cannot be read.
     #[error(transparent)]
     Audit(#[from] AuditError),
     /// A variable of OpenTelemetry's cannot be read. What it holds may be a credential, and is left out.
     #[error("{name} cannot be read")]
     Variable {
-        /// Its name.
+        /// The variable's name.
         name: &'static str,
-        /// How it is to be written.
+        /// The form that is expected.
         form: &'static str,
     },
     /// The collector cannot be reached, or does not answer as one.
     #[error("traces could not be sent to {endpoint}: {why}")]
     Send {
-        /// Its address, without credentials.
+        /// The collector's address, without credentials.
         endpoint: String,
-        /// What is said about it.
+        /// The reason of the failure, in words.
         why: String,
     },
     /// The collector took some of the spans only.
     #[error("{endpoint} refused {count} spans: {why}")]
     Refused {
-        /// Its address.
+        /// The collector's address.
         endpoint: String,
-        /// How many.
+        /// Number of spans refused.
         count: u64,
-        /// What it says about that.
+        /// The collector's message about it.
         why: String,
     },
 }
 
-impl Explain for ExportError {
+impl ErrorExplanation for ExportError {
     fn kind(&self) -> &'static str {
         match self {
             Self::Log(error) => error.kind(),

@@ -3,136 +3,146 @@
 use std::collections::HashMap;
 
 use amplihack_agent::AgentEvent;
-use amplihack_agent::event::{Permission, Raw, Text, ToolCall, ToolResult, Warning};
+use amplihack_agent::event::{AgentPermission, AgentRawLine, AgentText, AgentWarning, ToolCall, ToolResult};
 use amplihack_policy::Decision;
-use amplihack_policy::audit::Entry;
+use amplihack_policy::audit::AuditEntry;
 use jiff::Timestamp;
 
-use crate::clean::{Clean, Cleaner};
-use crate::model::Run;
-use crate::tool::{Part, parts};
+use crate::clean::{CleanText, TextCleaner};
+use crate::model::ExportedRun;
+use crate::tool::{ArgumentPart, argument_parts};
 
-/// One thing that happened.
+/// An item of a run's timeline.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Item {
+pub(crate) struct TimelineItem {
     /// The event's number in the run.
     pub(crate) seq: u64,
-    /// When.
+    /// The time at which it happened.
     pub(crate) at: Timestamp,
-    /// Whether a sub-agent did it.
+    /// True if a sub-agent did it.
     pub(crate) below: bool,
-    /// What.
-    pub(crate) what: What,
+    /// The kind of item, with its contents.
+    pub(crate) what: TimelineItemKind,
 }
 
-/// What happened.
+/// The kinds of items in a timeline.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum What {
+pub(crate) enum TimelineItemKind {
     /// The agent said something.
-    Said(Clean),
+    Said(CleanText),
     /// The agent thought something.
-    Thought(Clean),
+    Thought(CleanText),
     /// The agent called a tool.
-    Tool(Tool),
+    Tool(ToolCallItem),
     /// A permission was asked for or decided.
-    Permission { tool: Clean, allowed: Option<bool>, reason: Clean },
+    Permission { tool: CleanText, allowed: Option<bool>, reason: CleanText },
     /// A warning.
-    Warning { kind: Clean, message: Clean },
-    /// What the model of events has no place for.
-    Other { kind: Clean, text: Clean },
+    Warning { kind: CleanText, message: CleanText },
+    /// An event for which the model of events has no place.
+    Other { kind: CleanText, text: CleanText },
 }
 
 /// A tool call with what came of it.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Tool {
+pub(crate) struct ToolCallItem {
     /// The tool.
-    pub(crate) name: Clean,
-    /// Its arguments.
-    pub(crate) parts: Vec<Part>,
-    /// What it gave back.
-    pub(crate) result: Option<Gave>,
-    /// What the policy said.
-    pub(crate) verdict: Option<Said>,
+    pub(crate) name: CleanText,
+    /// The call's arguments.
+    pub(crate) parts: Vec<ArgumentPart>,
+    /// The tool's result; `None` until it came.
+    pub(crate) result: Option<ToolCallOutput>,
+    /// The policy's verdict on the call; `None` if it gave none.
+    pub(crate) verdict: Option<CallVerdict>,
 }
 
-/// What a tool gave back.
+/// The result of a tool call.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Gave {
-    /// When.
+pub(crate) struct ToolCallOutput {
+    /// The time at which it came.
     pub(crate) at: Timestamp,
-    /// What.
-    pub(crate) output: Clean,
-    /// Whether the agent calls it a failure.
+    /// The tool's output.
+    pub(crate) output: CleanText,
+    /// True if the agent calls it a failure.
     pub(crate) is_error: bool,
     /// The exit code of a command.
     pub(crate) exit_code: Option<i64>,
 }
 
-/// What the policy said to a call.
+/// The policy's verdict on a call.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Said {
+pub(crate) struct CallVerdict {
     /// The answer.
     pub(crate) decision: Decision,
     /// The rule behind it.
-    pub(crate) rule: Clean,
+    pub(crate) rule: CleanText,
 }
 
-impl Said {
-    /// What is said in `entry`.
-    pub(crate) fn of(entry: &Entry, cleaner: Cleaner) -> Self {
-        Self { decision: entry.decision, rule: cleaner.text(entry.rule.as_deref().unwrap_or_default()) }
+impl CallVerdict {
+    /// The verdict in `entry`.
+    pub(crate) fn from_entry(entry: &AuditEntry, cleaner: TextCleaner) -> Self {
+        Self { decision: entry.decision, rule: cleaner.clean_text(entry.rule.as_deref().unwrap_or_default()) }
     }
 }
 
 /// The timeline of `run`.
-pub(crate) fn items(run: &Run, cleaner: Cleaner) -> Vec<Item> {
-    let mut timeline = Timeline { run, cleaner, items: Vec::new(), calls: HashMap::new(), parts: Vec::new() };
+pub(crate) fn timeline_items(run: &ExportedRun, cleaner: TextCleaner) -> Vec<TimelineItem> {
+    let mut timeline =
+        TimelineBuilder { run, cleaner, items: Vec::new(), calls: HashMap::new(), parts: Vec::new() };
     for event in &run.events {
-        timeline.take(event.seq, event.at, &event.event);
+        timeline.add_event(event.seq, event.at, &event.event);
     }
-    timeline.flush(None);
+    timeline.flush_parts(None);
     timeline.items.sort_by_key(|item| item.seq);
     timeline.items
 }
 
 /// Parts of a text of which the whole has not come.
-struct Parts {
+struct PartialText {
     seq: u64,
     at: Timestamp,
     thought: bool,
-    text: Text,
+    text: AgentText,
 }
 
-struct Timeline<'a> {
-    run: &'a Run,
-    cleaner: Cleaner,
-    items: Vec<Item>,
-    /// Where the call of an id stands in `items`.
+struct TimelineBuilder<'a> {
+    run: &'a ExportedRun,
+    cleaner: TextCleaner,
+    items: Vec<TimelineItem>,
+    /// Index in `items` of the call of an id.
     calls: HashMap<&'a str, usize>,
-    parts: Vec<Parts>,
+    parts: Vec<PartialText>,
 }
 
-impl<'a> Timeline<'a> {
-    fn take(&mut self, seq: u64, at: Timestamp, event: &'a AgentEvent) {
-        let clean = |text: &Option<String>| self.cleaner.text(text.as_deref().unwrap_or_default());
+impl<'a> TimelineBuilder<'a> {
+    fn add_event(&mut self, seq: u64, at: Timestamp, event: &'a AgentEvent) {
+        let clean = |text: &Option<String>| self.cleaner.clean_text(text.as_deref().unwrap_or_default());
         match event {
-            AgentEvent::Text(text) => self.text(seq, at, text, false),
-            AgentEvent::Thinking(text) => self.text(seq, at, text, true),
-            AgentEvent::ToolCall(call) => self.call(seq, at, call),
-            AgentEvent::ToolResult(result) => self.result(seq, at, result),
-            AgentEvent::PermissionAsked(Permission { tool, allowed, reason, .. })
-            | AgentEvent::PermissionDecided(Permission { tool, allowed, reason, .. }) => {
-                let what = What::Permission { tool: clean(tool), allowed: *allowed, reason: clean(reason) };
+            AgentEvent::Text(text) => self.add_text(seq, at, text, false),
+            AgentEvent::Thinking(text) => self.add_text(seq, at, text, true),
+            AgentEvent::ToolCall(call) => self.add_call(seq, at, call),
+            AgentEvent::ToolResult(result) => self.add_result(seq, at, result),
+            AgentEvent::PermissionAsked(AgentPermission { tool, allowed, reason, .. })
+            | AgentEvent::PermissionDecided(AgentPermission { tool, allowed, reason, .. }) => {
+                let what = TimelineItemKind::Permission {
+                    tool: clean(tool),
+                    allowed: *allowed,
+                    reason: clean(reason),
+                };
                 self.push(seq, at, false, what);
             }
-            AgentEvent::Warning(Warning { kind, message }) => {
-                let what =
-                    What::Warning { kind: self.cleaner.text(kind), message: self.cleaner.text(message) };
+            AgentEvent::Warning(AgentWarning { kind, message }) => {
+                let what = TimelineItemKind::Warning {
+                    kind: self.cleaner.clean_text(kind),
+                    message: self.cleaner.clean_text(message),
+                };
                 self.push(seq, at, false, what);
             }
-            AgentEvent::Raw(Raw { kind, value, text }) => {
+            AgentEvent::Raw(AgentRawLine { kind, value, text }) => {
                 let line = value.as_ref().map(|value| value.text().to_owned());
-                let what = What::Other { kind: clean(kind), text: clean(&line.or_else(|| text.clone())) };
+                let what = TimelineItemKind::Other {
+                    kind: clean(kind),
+                    text: clean(&line.or_else(|| text.clone())),
+                };
                 self.push(seq, at, false, what);
             }
             // The page's head tells these.
@@ -140,84 +150,92 @@ impl<'a> Timeline<'a> {
         }
     }
 
-    fn push(&mut self, seq: u64, at: Timestamp, below: bool, what: What) {
-        self.items.push(Item { seq, at, below, what });
+    fn push(&mut self, seq: u64, at: Timestamp, below: bool, what: TimelineItemKind) {
+        self.items.push(TimelineItem { seq, at, below, what });
     }
 
-    fn text(&mut self, seq: u64, at: Timestamp, text: &Text, thought: bool) {
+    fn add_text(&mut self, seq: u64, at: Timestamp, text: &AgentText, thought: bool) {
         let open = self.parts.iter_mut().find(|parts| {
             parts.thought == thought && parts.text.message == text.message && parts.text.parent == text.parent
         });
         if !text.delta {
             // The whole text stands for its parts.
             self.parts.retain(|parts| parts.thought != thought || parts.text.parent != text.parent);
-            self.said(seq, at, text, thought);
+            self.push_text(seq, at, text, thought);
         } else if let Some(parts) = open {
             parts.text.text.push_str(&text.text);
         } else {
-            self.parts.push(Parts { seq, at, thought, text: text.clone() });
+            self.parts.push(PartialText { seq, at, thought, text: text.clone() });
         }
     }
 
-    fn said(&mut self, seq: u64, at: Timestamp, text: &Text, thought: bool) {
-        let said = self.cleaner.text(&text.text);
+    fn push_text(&mut self, seq: u64, at: Timestamp, text: &AgentText, thought: bool) {
+        let said = self.cleaner.clean_text(&text.text);
         if said.is_blank() {
             return;
         }
         // An agent without a stream says a line at a time.
-        if let Some(Item { what: What::Said(before), .. }) = self.items.last_mut()
+        if let Some(TimelineItem { what: TimelineItemKind::Said(before), .. }) = self.items.last_mut()
             && !thought
             && text.message.is_none()
             && text.parent.is_none()
-            && amplihack_agent::profile(self.run.record.agent).decoder.is_none()
+            && amplihack_agent::agent_profile(self.run.record.agent).decoder.is_none()
         {
             *before = before.and_line(&said);
             return;
         }
-        let what = if thought { What::Thought(said) } else { What::Said(said) };
+        let what = if thought { TimelineItemKind::Thought(said) } else { TimelineItemKind::Said(said) };
         self.push(seq, at, text.parent.is_some(), what);
     }
 
-    /// What was said in parts only, because the agent was ended meanwhile or called a tool: of `parent`, or all.
-    fn flush(&mut self, parent: Option<&Option<String>>) {
+    /// Adds texts of which only parts came, because the agent was ended meanwhile or called a tool: of `parent`, or all.
+    fn flush_parts(&mut self, parent: Option<&Option<String>>) {
         let (now, later) = std::mem::take(&mut self.parts)
             .into_iter()
-            .partition(|parts: &Parts| parent.is_none_or(|parent| *parent == parts.text.parent));
+            .partition(|parts: &PartialText| parent.is_none_or(|parent| *parent == parts.text.parent));
         self.parts = later;
-        let now: Vec<Parts> = now;
-        for Parts { seq, at, thought, text } in now {
-            self.said(seq, at, &text, thought);
+        let now: Vec<PartialText> = now;
+        for PartialText { seq, at, thought, text } in now {
+            self.push_text(seq, at, &text, thought);
         }
     }
 
-    fn call(&mut self, seq: u64, at: Timestamp, call: &'a ToolCall) {
-        let tool = Tool {
-            name: self.cleaner.text(&call.name),
-            parts: parts(&call.input, self.cleaner),
+    fn add_call(&mut self, seq: u64, at: Timestamp, call: &'a ToolCall) {
+        let tool = ToolCallItem {
+            name: self.cleaner.clean_text(&call.name),
+            parts: argument_parts(&call.input, self.cleaner),
             result: None,
-            verdict: self.run.verdict(&call.id).map(|entry| Said::of(entry, self.cleaner)),
+            verdict: self.run.verdict(&call.id).map(|entry| CallVerdict::from_entry(entry, self.cleaner)),
         };
         self.calls.insert(&call.id, self.items.len());
-        self.push(seq, at, call.parent.is_some(), What::Tool(tool));
+        self.push(seq, at, call.parent.is_some(), TimelineItemKind::Tool(tool));
     }
 
-    fn result(&mut self, seq: u64, at: Timestamp, result: &ToolResult) {
-        let gave = Gave {
+    fn add_result(&mut self, seq: u64, at: Timestamp, result: &ToolResult) {
+        let gave = ToolCallOutput {
             at,
-            output: self.cleaner.text(&result.output),
+            output: self.cleaner.clean_text(&result.output),
             is_error: result.is_error,
             exit_code: result.exit_code,
         };
         let call = self.calls.get(result.id.as_str()).and_then(|at| self.items.get_mut(*at));
-        if let Some(Item { what: What::Tool(tool @ Tool { result: None, .. }), .. }) = call {
+        if let Some(TimelineItem {
+            what: TimelineItemKind::Tool(tool @ ToolCallItem { result: None, .. }),
+            ..
+        }) = call
+        {
             tool.result = Some(gave);
-            self.flush(Some(&result.parent));
+            self.flush_parts(Some(&result.parent));
             return;
         }
         // A result of a call that was never told.
-        let tool =
-            Tool { name: self.cleaner.text("?"), parts: Vec::new(), result: Some(gave), verdict: None };
-        self.push(seq, at, result.parent.is_some(), What::Tool(tool));
+        let tool = ToolCallItem {
+            name: self.cleaner.clean_text("?"),
+            parts: Vec::new(),
+            result: Some(gave),
+            verdict: None,
+        };
+        self.push(seq, at, result.parent.is_some(), TimelineItemKind::Tool(tool));
     }
 }
 

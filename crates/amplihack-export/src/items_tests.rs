@@ -1,26 +1,26 @@
 //! Events as a timeline.
 
-use amplihack_agent::event::Json;
+use amplihack_agent::event::EventJson;
 use serde_json::json;
 
 use super::*;
-use crate::testing::{event, run};
+use crate::testing::{claude_run, numbered_event};
 
-fn told(run: &Run) -> Vec<String> {
-    let told = |item: &Item| match &item.what {
-        What::Said(text) => format!("{} said {}", item.seq, text.as_str()),
-        What::Thought(text) => format!("{} thought {}", item.seq, text.as_str()),
-        What::Tool(tool) => {
+fn told(run: &ExportedRun) -> Vec<String> {
+    let told = |item: &TimelineItem| match &item.what {
+        TimelineItemKind::Said(text) => format!("{} said {}", item.seq, text.as_str()),
+        TimelineItemKind::Thought(text) => format!("{} thought {}", item.seq, text.as_str()),
+        TimelineItemKind::Tool(tool) => {
             let gave = tool.result.as_ref().map(|gave| gave.output.as_str().to_owned());
             format!("{} {} {:?}", item.seq, tool.name.as_str(), gave)
         }
         other => format!("{} {other:?}", item.seq),
     };
-    items(run, Cleaner::new(true)).iter().map(told).collect()
+    timeline_items(run, TextCleaner::new(true)).iter().map(told).collect()
 }
 
-fn text(text: &str, delta: bool, message: Option<&str>, parent: Option<&str>) -> Text {
-    Text {
+fn text(text: &str, delta: bool, message: Option<&str>, parent: Option<&str>) -> AgentText {
+    AgentText {
         text: text.to_owned(),
         delta,
         message: message.map(str::to_owned),
@@ -30,13 +30,13 @@ fn text(text: &str, delta: bool, message: Option<&str>, parent: Option<&str>) ->
 
 #[test]
 fn parts_stand_for_a_text_only_if_it_never_came_whole() {
-    let run = run(vec![
-        event(0, AgentEvent::Text(text("he", true, Some("m"), None))),
-        event(1, AgentEvent::Text(text("llo", true, Some("m"), None))),
-        event(2, AgentEvent::Text(text("hello", false, Some("m"), None))),
-        event(3, AgentEvent::Thinking(text("hm", true, Some("n"), None))),
-        event(4, AgentEvent::Text(text("bro", true, Some("n"), None))),
-        event(5, AgentEvent::Text(text("ken", true, Some("n"), None))),
+    let run = claude_run(vec![
+        numbered_event(0, AgentEvent::Text(text("he", true, Some("m"), None))),
+        numbered_event(1, AgentEvent::Text(text("llo", true, Some("m"), None))),
+        numbered_event(2, AgentEvent::Text(text("hello", false, Some("m"), None))),
+        numbered_event(3, AgentEvent::Thinking(text("hm", true, Some("n"), None))),
+        numbered_event(4, AgentEvent::Text(text("bro", true, Some("n"), None))),
+        numbered_event(5, AgentEvent::Text(text("ken", true, Some("n"), None))),
     ]);
     assert_eq!(told(&run), ["2 said hello", "3 thought hm", "4 said broken"]);
 }
@@ -44,9 +44,9 @@ fn parts_stand_for_a_text_only_if_it_never_came_whole() {
 /// A secret may come in two parts.
 #[test]
 fn a_secret_in_parts_is_replaced() {
-    let run = run(vec![
-        event(0, AgentEvent::Text(text("ghp_R4nd0mQ9xZ7bL2vK", true, None, None))),
-        event(1, AgentEvent::Text(text("8mN3pT6wY1cF5hJ0sDqE", true, None, None))),
+    let run = claude_run(vec![
+        numbered_event(0, AgentEvent::Text(text("ghp_R4nd0mQ9xZ7bL2vK", true, None, None))),
+        numbered_event(1, AgentEvent::Text(text("8mN3pT6wY1cF5hJ0sDqE", true, None, None))),
     ]);
     assert_eq!(told(&run).len(), 1);
     assert!(!told(&run)[0].contains("mN3pT6"), "{:?}", told(&run));
@@ -58,7 +58,7 @@ fn a_result_stands_with_its_call_and_one_without_a_call_alone() {
         AgentEvent::ToolCall(ToolCall {
             id: id.to_owned(),
             name: format!("tool-{id}"),
-            input: Json::from(&json!({})),
+            input: EventJson::from(&json!({})),
             parent: None,
         })
     };
@@ -69,13 +69,13 @@ fn a_result_stands_with_its_call_and_one_without_a_call_alone() {
             ..ToolResult::default()
         })
     };
-    let run = run(vec![
-        event(0, call("a")),
-        event(1, call("b")),
-        event(2, result("b", "B")),
-        event(3, result("a", "A")),
-        event(4, result("c", "C")),
-        event(5, call("d")),
+    let run = claude_run(vec![
+        numbered_event(0, call("a")),
+        numbered_event(1, call("b")),
+        numbered_event(2, result("b", "B")),
+        numbered_event(3, result("a", "A")),
+        numbered_event(4, result("c", "C")),
+        numbered_event(5, call("d")),
     ]);
     assert_eq!(
         told(&run),

@@ -1,6 +1,6 @@
 //! Recorded runs for people and programs elsewhere: one HTML page, Markdown, OpenTelemetry traces.
 //!
-//! Everything that an agent, a tool or a user wrote is hostile here. It becomes a [`Clean`] text before it is written: secrets are
+//! Everything that an agent, a tool or a user wrote is hostile here. It becomes a [`CleanText`] text before it is written: secrets are
 //! replaced, and what hides or disturbs is made visible. Whoever writes a page can write fixed markup and escaped text, nothing else.
 //!
 //! Nothing here starts a process; only the feature `otel` touches a network.
@@ -17,8 +17,8 @@ mod summary;
 mod testing;
 mod tool;
 
-pub use clean::{Clean, Cleaner, visible};
+pub use clean::{CleanText, TextCleaner, make_visible};
 pub use error::ExportError;
-pub use html::page;
-pub use markdown::markdown;
-pub use model::{Check, Document, Run, Turn, Unattended};
+pub use html::html_page;
+pub use markdown::markdown_document;
+pub use model::{ExportDocument, ExportedRun, UnattendedRun, UnattendedTurn, VerificationCheck};

@@ -6,26 +6,28 @@ mod write;
 
 use amplihack_policy::Decision;
 use jiff::Timestamp;
-use write::Markdown;
+use write::MarkdownText;
 
-use crate::clean::Cleaner;
-use crate::items::{Gave, Item, Said, Tool, What, items};
-use crate::model::{Document, Run, Turn, Unattended};
-use crate::summary::{self, Fact, after, span};
-use crate::tool::Part;
+use crate::clean::TextCleaner;
+use crate::items::{
+    CallVerdict, TimelineItem, TimelineItemKind, ToolCallItem, ToolCallOutput, timeline_items,
+};
+use crate::model::{ExportDocument, ExportedRun, UnattendedRun, UnattendedTurn};
+use crate::summary::{self, NamedFact, format_duration, format_offset};
+use crate::tool::ArgumentPart;
 
 /// `document` as Markdown (CommonMark with tables and `details`). The same document gives the same bytes.
-pub fn markdown(document: &Document, cleaner: Cleaner) -> String {
-    let mut out = Markdown::default();
-    out.raw("# ").line(&summary::title(document, cleaner));
+pub fn markdown_document(document: &ExportDocument, cleaner: TextCleaner) -> String {
+    let mut out = MarkdownText::default();
+    out.push_markup("# ").push_line(&summary::document_title(document, cleaner));
     if let Some(unattended) = &document.unattended {
-        whole(&mut out, document, unattended, cleaner);
+        write_unattended(&mut out, document, unattended, cleaner);
     }
     for run in &document.runs {
-        one(&mut out, document, run, cleaner);
+        write_run(&mut out, document, run, cleaner);
     }
-    out.raw("\n---\n\n_Exported by amplihack ").show(env!("CARGO_PKG_VERSION"));
-    out.raw(if cleaner.redacts() {
+    out.push_markup("\n---\n\n_Exported by amplihack ").push_value(env!("CARGO_PKG_VERSION"));
+    out.push_markup(if cleaner.is_redacting() {
         "; what looks like a credential was replaced._\n"
     } else {
         "; **credentials were not looked for.**_\n"
@@ -33,75 +35,97 @@ pub fn markdown(document: &Document, cleaner: Cleaner) -> String {
     out.into_string()
 }
 
-fn facts(out: &mut Markdown, facts: &[Fact]) {
-    out.raw("\n| | |\n|---|---|\n");
+fn write_facts(out: &mut MarkdownText, facts: &[NamedFact]) {
+    out.push_markup("\n| | |\n|---|---|\n");
     for (name, value) in facts {
-        out.raw("| ").show(name).raw(" | ").cell(value).raw(" |\n");
+        out.push_markup("| ").push_value(name).push_markup(" | ").push_cell(value).push_markup(" |\n");
     }
 }
 
-fn whole(out: &mut Markdown, document: &Document, run: &Unattended, cleaner: Cleaner) {
-    facts(out, &summary::unattended(&document.id, run, cleaner));
-    out.raw("\n## Task\n").fence("text", &cleaner.text(&run.task)).raw("\n## Turns\n");
+fn write_unattended(
+    out: &mut MarkdownText,
+    document: &ExportDocument,
+    run: &UnattendedRun,
+    cleaner: TextCleaner,
+) {
+    write_facts(out, &summary::unattended_facts(&document.id, run, cleaner));
+    out.push_markup("\n## Task\n")
+        .push_fence("text", &cleaner.clean_text(&run.task))
+        .push_markup("\n## Turns\n");
     for turn in &run.turns {
-        self::turn(out, turn, cleaner);
+        write_turn(out, turn, cleaner);
     }
     if !run.diff.is_empty() {
-        out.raw("\n## Changes\n\n<details><summary>The patch</summary>\n");
-        out.fence("diff", &cleaner.text(&run.diff)).raw("\n</details>\n");
+        out.push_markup("\n## Changes\n\n<details><summary>The patch</summary>\n");
+        out.push_fence("diff", &cleaner.clean_text(&run.diff)).push_markup("\n</details>\n");
     }
 }
 
-fn turn(out: &mut Markdown, turn: &Turn, cleaner: Cleaner) {
-    out.raw("\n").show(turn.number).raw(". ").code(&cleaner.text(turn.agent.name())).raw(", ");
-    out.show(&turn.phase).raw(": ").code(&cleaner.text(turn.how.trim())).raw("\n");
+fn write_turn(out: &mut MarkdownText, turn: &UnattendedTurn, cleaner: TextCleaner) {
+    out.push_markup("\n")
+        .push_value(turn.number)
+        .push_markup(". ")
+        .push_code(&cleaner.clean_text(turn.agent.name()))
+        .push_markup(", ");
+    out.push_value(&turn.phase)
+        .push_markup(": ")
+        .push_code(&cleaner.clean_text(turn.how.trim()))
+        .push_markup("\n");
     for denied in &turn.denied {
-        out.raw("   - denied: ").code(&cleaner.text(denied)).raw("\n");
+        out.push_markup("   - denied: ").push_code(&cleaner.clean_text(denied)).push_markup("\n");
     }
     if let Some(outcome) = &turn.outcome {
-        out.raw("   - ").code(&cleaner.text(outcome)).raw("\n");
+        out.push_markup("   - ").push_code(&cleaner.clean_text(outcome)).push_markup("\n");
     }
     for check in &turn.checks {
-        out.raw(if check.passed { "   - passed: " } else { "   - **failed**: " });
-        out.code(&cleaner.text(&check.what)).raw("\n");
+        out.push_markup(if check.passed { "   - passed: " } else { "   - **failed**: " });
+        out.push_code(&cleaner.clean_text(&check.what)).push_markup("\n");
     }
     for check in turn.checks.iter().filter(|check| !check.found.trim().is_empty()) {
-        out.raw("\n<details><summary>").html(&cleaner.text(&check.what)).raw("</summary>\n");
-        out.fence("text", &cleaner.text(&check.found)).raw("\n</details>\n");
+        out.push_markup("\n<details><summary>")
+            .push_html(&cleaner.clean_text(&check.what))
+            .push_markup("</summary>\n");
+        out.push_fence("text", &cleaner.clean_text(&check.found)).push_markup("\n</details>\n");
     }
 }
 
-fn one(out: &mut Markdown, document: &Document, run: &Run, cleaner: Cleaner) {
+fn write_run(out: &mut MarkdownText, document: &ExportDocument, run: &ExportedRun, cleaner: TextCleaner) {
     let turns = document.unattended.as_ref().map(|unattended| &unattended.turns);
     if let Some(turn) = turns.and_then(|turns| turns.iter().find(|turn| turn.launches.contains(&run.id))) {
-        out.raw("\n## Turn ").show(turn.number).raw("\n");
+        out.push_markup("\n## Turn ").push_value(turn.number).push_markup("\n");
     }
-    facts(out, &summary::run(run, cleaner));
-    if let Some(answer) = summary::answer(run, cleaner) {
-        out.raw("\n### Answer\n").fence("text", &answer);
+    write_facts(out, &summary::run_facts(run, cleaner));
+    if let Some(answer) = summary::last_answer(run, cleaner) {
+        out.push_markup("\n### Answer\n").push_fence("text", &answer);
     }
-    let judged = summary::judged(run, cleaner);
+    let judged = summary::judged_calls(run, cleaner);
     if !judged.is_empty() {
-        out.raw("\n### Policy\n\n| Time | Answer | Rule | Tool | Command |\n|---|---|---|---|---|\n");
+        out.push_markup("\n### Policy\n\n| Time | Answer | Rule | Tool | Command |\n|---|---|---|---|---|\n");
         for call in &judged {
-            out.raw("| ")
-                .cell(&call.at)
-                .raw(" | ")
-                .raw(answered(&call.said))
-                .raw(" | ")
-                .cell(&call.said.rule);
-            out.raw(" | ").cell(&call.tool).raw(" | ").cell(&call.command).raw(" |\n");
+            out.push_markup("| ")
+                .push_cell(&call.at)
+                .push_markup(" | ")
+                .push_markup(decision_words(&call.said))
+                .push_markup(" | ")
+                .push_cell(&call.said.rule);
+            out.push_markup(" | ")
+                .push_cell(&call.tool)
+                .push_markup(" | ")
+                .push_cell(&call.command)
+                .push_markup(" |\n");
         }
     }
-    let items = items(run, cleaner);
-    out.raw("\n### Timeline\n\n<details><summary>").show(items.len()).raw(" entries</summary>\n");
+    let items = timeline_items(run, cleaner);
+    out.push_markup("\n### Timeline\n\n<details><summary>")
+        .push_value(items.len())
+        .push_markup(" entries</summary>\n");
     for item in &items {
-        entry(out, run.record.started_at, item);
+        write_item(out, run.record.started_at, item);
     }
-    out.raw("\n</details>\n");
+    out.push_markup("\n</details>\n");
 }
 
-fn answered(said: &Said) -> &'static str {
+fn decision_words(said: &CallVerdict) -> &'static str {
     match said.decision {
         Decision::None => "none",
         Decision::Allow => "allowed",
@@ -110,61 +134,73 @@ fn answered(said: &Said) -> &'static str {
     }
 }
 
-fn entry(out: &mut Markdown, start: Timestamp, item: &Item) {
-    out.raw("\n**").show(after(start, item.at)).raw("** ");
+fn write_item(out: &mut MarkdownText, start: Timestamp, item: &TimelineItem) {
+    out.push_markup("\n**").push_value(format_offset(start, item.at)).push_markup("** ");
     if item.below {
-        out.raw("(sub-agent) ");
+        out.push_markup("(sub-agent) ");
     }
     match &item.what {
-        What::Said(text) => out.raw("says\n").fence("text", text),
-        What::Thought(text) => out.raw("thinks\n").fence("text", text),
-        What::Tool(tool) => call(out, item, tool),
-        What::Permission { tool, allowed, reason } => {
+        TimelineItemKind::Said(text) => out.push_markup("says\n").push_fence("text", text),
+        TimelineItemKind::Thought(text) => out.push_markup("thinks\n").push_fence("text", text),
+        TimelineItemKind::Tool(tool) => write_call(out, item, tool),
+        TimelineItemKind::Permission { tool, allowed, reason } => {
             let how = match allowed {
                 None => "asks leave for ",
                 Some(true) => "may use ",
                 Some(false) => "may not use ",
             };
-            out.raw(how).code(tool);
+            out.push_markup(how).push_code(tool);
             if !reason.is_blank() {
-                out.raw(": ").code(reason);
+                out.push_markup(": ").push_code(reason);
             }
-            out.raw("\n")
+            out.push_markup("\n")
         }
-        What::Warning { kind, message } => out.raw("warning ").code(kind).raw(": ").code(message).raw("\n"),
-        What::Other { kind, text } => out.raw("other line ").code(kind).raw("\n").fence("json", text),
+        TimelineItemKind::Warning { kind, message } => {
+            out.push_markup("warning ").push_code(kind).push_markup(": ").push_code(message).push_markup("\n")
+        }
+        TimelineItemKind::Other { kind, text } => {
+            out.push_markup("other line ").push_code(kind).push_markup("\n").push_fence("json", text)
+        }
     };
 }
 
-fn call<'a>(out: &'a mut Markdown, item: &Item, tool: &Tool) -> &'a mut Markdown {
-    out.raw("calls ").code(&tool.name);
+fn write_call<'a>(
+    out: &'a mut MarkdownText,
+    item: &TimelineItem,
+    tool: &ToolCallItem,
+) -> &'a mut MarkdownText {
+    out.push_markup("calls ").push_code(&tool.name);
     if let Some(said) = tool.verdict.as_ref().filter(|said| said.decision != Decision::None) {
-        out.raw(" (").raw(answered(said)).raw(": ").code(&said.rule).raw(")");
+        out.push_markup(" (")
+            .push_markup(decision_words(said))
+            .push_markup(": ")
+            .push_code(&said.rule)
+            .push_markup(")");
     }
-    out.raw("\n");
+    out.push_markup("\n");
     for part in &tool.parts {
         match part {
-            Part::Argument(name, text) if text.lines() <= 1 => {
-                out.raw("- ").code(name).raw(": ").code(text).raw("\n");
+            ArgumentPart::Argument(name, text) if text.line_count() <= 1 => {
+                out.push_markup("- ").push_code(name).push_markup(": ").push_code(text).push_markup("\n");
             }
-            Part::Argument(name, text) => {
-                out.raw("\n").code(name).raw("\n").fence("text", text);
+            ArgumentPart::Argument(name, text) => {
+                out.push_markup("\n").push_code(name).push_markup("\n").push_fence("text", text);
             }
-            Part::Edit(edit) => {
-                out.fence("diff", edit);
+            ArgumentPart::Edit(edit) => {
+                out.push_fence("diff", edit);
             }
         }
     }
-    let Some(Gave { at, output, is_error, exit_code }) = &tool.result else {
-        return out.raw("\nno result\n");
+    let Some(ToolCallOutput { at, output, is_error, exit_code }) = &tool.result else {
+        return out.push_markup("\nno result\n");
     };
-    out.raw(if *is_error { "\n**failed**" } else { "\ndone" });
+    out.push_markup(if *is_error { "\n**failed**" } else { "\ndone" });
     if let Some(code) = exit_code {
-        out.raw(" with code ").show(code);
+        out.push_markup(" with code ").push_value(code);
     }
-    out.raw(" after ").show(span(at.duration_since(item.at))).raw("\n");
+    out.push_markup(" after ").push_value(format_duration(at.duration_since(item.at))).push_markup("\n");
     if !output.is_blank() {
-        out.fence("text", output);
+        out.push_fence("text", output);
     }
     out
 }

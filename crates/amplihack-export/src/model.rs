@@ -1,108 +1,108 @@
-//! What is exported: runs with their events, and the unattended run whose turns they were.
+//! The data of an export: runs with their events, and the unattended run whose turns they were.
 
 use std::path::Path;
 
-use amplihack_agent::event::{AgentEvent, Started, Totals};
+use amplihack_agent::event::{AgentEvent, AgentSessionStarted, UsageTotals};
 use amplihack_agent::{AgentBinary, Envelope};
-use amplihack_policy::audit::{self, Entry, EventType, Filter};
-use amplihack_session::journal::{Recorded, RunRecord, events_path};
+use amplihack_policy::audit::{self, AuditEntry, AuditFilter, EventType};
+use amplihack_session::journal::{JournaledRun, RunRecord, events_path};
 use amplihack_utils::log::read_from;
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 
 use crate::ExportError;
 
-/// One export.
+/// An export: the runs of one session or unattended run.
 #[derive(Debug, Clone)]
-pub struct Document {
+pub struct ExportDocument {
     /// The id that was asked for.
     pub id: String,
-    /// What stands above the runs, if they are turns of an unattended run.
-    pub unattended: Option<Unattended>,
+    /// The unattended run, if the runs are its turns.
+    pub unattended: Option<UnattendedRun>,
     /// The runs, in order.
-    pub runs: Vec<Run>,
+    pub runs: Vec<ExportedRun>,
 }
 
-/// One run of an agent.
+/// A run of an agent.
 #[derive(Debug, Clone)]
-pub struct Run {
-    /// Its session's id.
+pub struct ExportedRun {
+    /// The id of the run's session.
     pub id: String,
-    /// Its record.
+    /// The record of the run.
     pub record: RunRecord,
-    /// Its events, in order.
+    /// The run's events, in order.
     pub events: Vec<Envelope>,
     /// Lines of its journal that only a newer version reads.
     pub unread: usize,
-    /// What the policy answered to its tool calls, in order.
-    pub verdicts: Vec<Entry>,
+    /// Verdicts of the policy on the run's tool calls, in order.
+    pub verdicts: Vec<AuditEntry>,
 }
 
 /// An unattended run.
 #[derive(Debug, Clone)]
-pub struct Unattended {
+pub struct UnattendedRun {
     /// The agent at work last.
     pub agent: AgentBinary,
-    /// How it stands, in a word.
+    /// The run's state, in a word.
     pub state: String,
-    /// Why it ended.
+    /// The reason why it ended; `None` if there is none.
     pub reason: Option<String>,
-    /// What it was asked to do.
+    /// The task, as it was given.
     pub task: String,
-    /// Where it works.
+    /// The directory in which it works.
     pub directory: String,
-    /// Its branch, if it has a worktree of its own.
+    /// The branch of the run, if it has a worktree of its own.
     pub branch: Option<String>,
-    /// When it began.
+    /// The time at which it began.
     pub began: Timestamp,
-    /// When it ended.
+    /// The time at which it ended; `None` if it has not.
     pub ended: Option<Timestamp>,
-    /// What it used.
-    pub usage: Totals,
-    /// Its turns.
-    pub turns: Vec<Turn>,
-    /// What it changed, as a patch.
+    /// Total usage of the run.
+    pub usage: UsageTotals,
+    /// The run's turns, in order.
+    pub turns: Vec<UnattendedTurn>,
+    /// The run's changes, as a patch.
     pub diff: String,
 }
 
 /// A turn of an unattended run.
 #[derive(Debug, Clone)]
-pub struct Turn {
-    /// Its number.
+pub struct UnattendedTurn {
+    /// The turn's number.
     pub number: u32,
-    /// Its agent.
+    /// The turn's agent.
     pub agent: AgentBinary,
-    /// What it was for, in a word.
+    /// The turn's purpose, in a word.
     pub phase: String,
-    /// When it was asked for.
+    /// The time at which it was asked for.
     pub started: Timestamp,
-    /// How it went.
+    /// The course and end of the turn, in words.
     pub how: String,
-    /// What was denied in it.
+    /// Tool calls that were denied in it.
     pub denied: Vec<String>,
-    /// What the verification of its claim found, in words.
+    /// The result of verifying its claim, in words.
     pub outcome: Option<String>,
     /// The verification's checks.
-    pub checks: Vec<Check>,
+    pub checks: Vec<VerificationCheck>,
     /// The sessions that it took.
     pub launches: Vec<String>,
 }
 
 /// A check of a verification.
 #[derive(Debug, Clone)]
-pub struct Check {
-    /// What was looked at.
+pub struct VerificationCheck {
+    /// The subject of the check.
     pub what: String,
-    /// Whether it speaks for the claim.
+    /// True if it speaks for the claim.
     pub passed: bool,
-    /// What was found.
+    /// The finding, in words.
     pub found: String,
 }
 
-impl Run {
+impl ExportedRun {
     /// Reads the events of `run`, and what the policy said to its calls out of the logs in the directory `audit`.
-    pub fn read(run: Recorded, audit: Option<&Path>) -> Result<Self, ExportError> {
-        let Recorded { id, directory, record } = run;
+    pub fn read(run: JournaledRun, audit: Option<&Path>) -> Result<Self, ExportError> {
+        let JournaledRun { id, directory, record } = run;
         let mut events = Vec::new();
         let mut unread = 0;
         for line in read_from(&events_path(&directory), 0)? {
@@ -111,32 +111,32 @@ impl Run {
                 Err(_) => unread += 1,
             }
         }
-        let verdicts = audit.map_or_else(|| Ok(Vec::new()), |logs| verdicts(&record, logs))?;
+        let verdicts = audit.map_or_else(|| Ok(Vec::new()), |logs| read_verdicts(&record, logs))?;
         Ok(Self { id: id.to_string(), record, events, unread, verdicts })
     }
 
-    /// What its agent said at its beginning.
-    pub(crate) fn started(&self) -> Option<&Started> {
+    /// The agent's report at its beginning.
+    pub(crate) fn started(&self) -> Option<&AgentSessionStarted> {
         self.events.iter().find_map(|event| match &event.event {
             AgentEvent::Started(started) => Some(started),
             _ => None,
         })
     }
 
-    /// When it was over, or last heard of.
+    /// The time at which it ended, or of its last event.
     pub(crate) fn last_seen(&self) -> Timestamp {
         let heard = self.events.last().map_or(self.record.started_at, |event| event.at);
         self.record.ended_at.unwrap_or(heard).max(self.record.started_at)
     }
 
     /// The answer to the tool call `call`.
-    pub(crate) fn verdict(&self, call: &str) -> Option<&Entry> {
+    pub(crate) fn verdict(&self, call: &str) -> Option<&AuditEntry> {
         self.verdicts.iter().rev().find(|entry| entry.data.call_id.as_deref() == Some(call))
     }
 }
 
-/// What the policy answered in the run of `record`: the entries of its agent's session, as the log's clock is local, from its first day on.
-fn verdicts(record: &RunRecord, logs: &Path) -> Result<Vec<Entry>, ExportError> {
+/// Verdicts of the policy in the run of `record`: entries of its agent's session, as the log's clock is local, from its first day on.
+fn read_verdicts(record: &RunRecord, logs: &Path) -> Result<Vec<AuditEntry>, ExportError> {
     let Some(session) = &record.agent_session else { return Ok(Vec::new()) };
     let local = |at: Timestamp| at.to_zoned_datetime(jiff::tz::TimeZone::system()).datetime();
     // The log is cut to microseconds.
@@ -145,15 +145,15 @@ fn verdicts(record: &RunRecord, logs: &Path) -> Result<Vec<Entry>, ExportError> 
     let until = record
         .ended_at
         .map(|ended| local(ended).checked_add(jiff::Span::new().seconds(1)).unwrap_or_default());
-    let filter = Filter {
+    let filter = AuditFilter {
         since: Some(from.date()),
         until: until.map(DateTime::date),
         session: Some(session.clone()),
         event_type: Some(EventType::PreToolValidation),
-        ..Filter::default()
+        ..AuditFilter::default()
     };
     let mut found = Vec::new();
-    for entry in audit::show(logs, filter)? {
+    for entry in audit::read_entries(logs, filter)? {
         let entry = entry?;
         if entry.timestamp >= from && until.is_none_or(|until| entry.timestamp <= until) {
             found.push(entry);

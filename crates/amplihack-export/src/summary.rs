@@ -1,43 +1,43 @@
-//! What stands above a run: facts by name, the same for a page and for Markdown.
+//! Facts above a run, by name: alike for a page and for Markdown.
 
-use amplihack_agent::event::Totals;
+use amplihack_agent::event::UsageTotals;
 use amplihack_policy::Decision;
 use amplihack_session::RunEnd;
 use jiff::{SignedDuration, Timestamp};
 
-use crate::clean::{Clean, Cleaner};
-use crate::items::Said;
-use crate::model::{Document, Run, Unattended};
+use crate::clean::{CleanText, TextCleaner};
+use crate::items::CallVerdict;
+use crate::model::{ExportDocument, ExportedRun, UnattendedRun};
 
 /// A fact: its name and what it is.
-pub(crate) type Fact = (&'static str, Clean);
+pub(crate) type NamedFact = (&'static str, CleanText);
 
 /// A call that the policy judged with more than silence.
-pub(crate) struct Judged {
-    pub(crate) at: Clean,
-    pub(crate) said: Said,
-    pub(crate) tool: Clean,
-    pub(crate) command: Clean,
+pub(crate) struct JudgedToolCall {
+    pub(crate) at: CleanText,
+    pub(crate) said: CallVerdict,
+    pub(crate) tool: CleanText,
+    pub(crate) command: CleanText,
 }
 
 /// The page's title: which agent, and how it went.
-pub(crate) fn title(document: &Document, cleaner: Cleaner) -> Clean {
+pub(crate) fn document_title(document: &ExportDocument, cleaner: TextCleaner) -> CleanText {
     let text = match (&document.unattended, document.runs.first()) {
         (Some(run), _) => format!("Unattended run of {}: {}", run.agent, run.state),
-        (None, Some(run)) => format!("Session of {}: {}", run.record.agent, run.record.state()),
+        (None, Some(run)) => format!("Session of {}: {}", run.record.agent, run.record.state_name()),
         (None, None) => "Session".to_owned(),
     };
-    cleaner.text(&text)
+    cleaner.clean_text(&text)
 }
 
 /// Facts of an unattended run.
-pub(crate) fn unattended(id: &str, run: &Unattended, cleaner: Cleaner) -> Vec<Fact> {
+pub(crate) fn unattended_facts(id: &str, run: &UnattendedRun, cleaner: TextCleaner) -> Vec<NamedFact> {
     let mut facts = vec![
-        ("Run", cleaner.text(id)),
-        ("Agent", cleaner.text(run.agent.name())),
-        ("State", cleaner.text(&run.state)),
+        ("Run", cleaner.clean_text(id)),
+        ("Agent", cleaner.clean_text(run.agent.name())),
+        ("State", cleaner.clean_text(&run.state)),
     ];
-    let mut add = |name, text: &str| facts.push((name, cleaner.text(text)));
+    let mut add = |name, text: &str| facts.push((name, cleaner.clean_text(text)));
     if let Some(reason) = &run.reason {
         add("Reason", reason);
     }
@@ -45,22 +45,23 @@ pub(crate) fn unattended(id: &str, run: &Unattended, cleaner: Cleaner) -> Vec<Fa
     if let Some(branch) = &run.branch {
         add("Branch", branch);
     }
-    add("Began", &moment(run.began));
+    add("Began", &format_moment(run.began));
     if let Some(ended) = run.ended {
-        add("Ended", &moment(ended));
-        add("Took", &span(ended.duration_since(run.began)));
+        add("Ended", &format_moment(ended));
+        add("Took", &format_duration(ended.duration_since(run.began)));
     }
     add("Turns", &run.turns.len().to_string());
-    facts.extend(usage(&run.usage, cleaner));
+    facts.extend(usage_facts(&run.usage, cleaner));
     facts
 }
 
 /// Facts of a run.
-pub(crate) fn run(run: &Run, cleaner: Cleaner) -> Vec<Fact> {
+pub(crate) fn run_facts(run: &ExportedRun, cleaner: TextCleaner) -> Vec<NamedFact> {
     let record = &run.record;
     let started = run.started();
-    let mut facts = vec![("Session", cleaner.text(&run.id)), ("Agent", cleaner.text(record.agent.name()))];
-    let mut add = |name, text: &str| facts.push((name, cleaner.text(text)));
+    let mut facts =
+        vec![("Session", cleaner.clean_text(&run.id)), ("Agent", cleaner.clean_text(record.agent.name()))];
+    let mut add = |name, text: &str| facts.push((name, cleaner.clean_text(text)));
     if let Some(version) = started.and_then(|started| started.version.as_ref()) {
         add("Version", version);
     }
@@ -71,12 +72,12 @@ pub(crate) fn run(run: &Run, cleaner: Cleaner) -> Vec<Fact> {
         add("Agent's session", session);
     }
     add("Directory", &record.cwd);
-    add("Started", &moment(record.started_at));
+    add("Started", &format_moment(record.started_at));
     if let Some(ended) = record.ended_at {
-        add("Ended", &moment(ended));
-        add("Took", &span(ended.duration_since(record.started_at)));
+        add("Ended", &format_moment(ended));
+        add("Took", &format_duration(ended.duration_since(record.started_at)));
     }
-    add("State", record.state());
+    add("State", record.state_name());
     if let Some(exit) = record.end.as_ref().and_then(RunEnd::exit) {
         add("Exit", &exit.to_string());
     }
@@ -87,59 +88,59 @@ pub(crate) fn run(run: &Run, cleaner: Cleaner) -> Vec<Fact> {
     if run.unread > 0 {
         add("Of a newer version", &format!("{} events are left out", run.unread));
     }
-    facts.extend(usage(&record.usage, cleaner));
+    facts.extend(usage_facts(&record.usage, cleaner));
     facts
 }
 
-fn usage(usage: &Totals, cleaner: Cleaner) -> Vec<Fact> {
+fn usage_facts(usage: &UsageTotals, cleaner: TextCleaner) -> Vec<NamedFact> {
     let mut facts = Vec::new();
     if usage.has_tokens() {
-        let Totals { input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, .. } = usage;
+        let UsageTotals { input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, .. } = usage;
         let text = format!(
             "{input_tokens} in, {output_tokens} out, {cache_read_tokens} from cache, {cache_write_tokens} to cache"
         );
-        facts.push(("Tokens", cleaner.text(&text)));
+        facts.push(("Tokens", cleaner.clean_text(&text)));
     }
     if let Some(cost) = usage.cost_usd {
-        facts.push(("Cost", cleaner.text(&format!("${cost:.4}"))));
+        facts.push(("Cost", cleaner.clean_text(&format!("${cost:.4}"))));
     }
     if let Some(requests) = usage.premium_requests {
-        facts.push(("Premium requests", cleaner.text(&requests.to_string())));
+        facts.push(("Premium requests", cleaner.clean_text(&requests.to_string())));
     }
     facts
 }
 
 /// The agent's last word in `run`.
-pub(crate) fn answer(run: &Run, cleaner: Cleaner) -> Option<Clean> {
+pub(crate) fn last_answer(run: &ExportedRun, cleaner: TextCleaner) -> Option<CleanText> {
     let text = run.record.end.as_ref()?.event.summary.text.as_ref()?;
-    Some(cleaner.text(text)).filter(|text| !text.is_blank())
+    Some(cleaner.clean_text(text)).filter(|text| !text.is_blank())
 }
 
 /// The calls of `run` that the policy did not pass in silence.
-pub(crate) fn judged(run: &Run, cleaner: Cleaner) -> Vec<Judged> {
+pub(crate) fn judged_calls(run: &ExportedRun, cleaner: TextCleaner) -> Vec<JudgedToolCall> {
     let spoken = run.verdicts.iter().filter(|entry| entry.decision != Decision::None);
     spoken
-        .map(|entry| Judged {
-            at: cleaner.text(&entry.timestamp.strftime("%H:%M:%S").to_string()),
-            said: Said::of(entry, cleaner),
-            tool: cleaner.text(entry.data.tool.as_deref().unwrap_or_default()),
-            command: cleaner.text(entry.data.command.as_deref().unwrap_or_default()),
+        .map(|entry| JudgedToolCall {
+            at: cleaner.clean_text(&entry.timestamp.strftime("%H:%M:%S").to_string()),
+            said: CallVerdict::from_entry(entry, cleaner),
+            tool: cleaner.clean_text(entry.data.tool.as_deref().unwrap_or_default()),
+            command: cleaner.clean_text(entry.data.command.as_deref().unwrap_or_default()),
         })
         .collect()
 }
 
 /// A time, to the second.
-fn moment(at: Timestamp) -> String {
+fn format_moment(at: Timestamp) -> String {
     at.strftime("%Y-%m-%d %H:%M:%S UTC").to_string()
 }
 
-/// How long after `start` it was at `at`.
-pub(crate) fn after(start: Timestamp, at: Timestamp) -> String {
-    format!("+{}", span(at.duration_since(start)))
+/// The time from `start` to `at`, with a sign.
+pub(crate) fn format_offset(start: Timestamp, at: Timestamp) -> String {
+    format!("+{}", format_duration(at.duration_since(start)))
 }
 
 /// A span of time: `850 ms`, `3.2 s`, `4 min 7 s`, `2 h 5 min`.
-pub(crate) fn span(span: SignedDuration) -> String {
+pub(crate) fn format_duration(span: SignedDuration) -> String {
     let ms = span.as_millis().max(0);
     match (ms / 3_600_000, ms / 60_000 % 60, ms / 1000 % 60) {
         (0, 0, 0) => format!("{ms} ms"),
@@ -155,7 +156,7 @@ mod tests {
 
     #[test]
     fn spans_are_told_in_the_unit_that_fits() {
-        let told = |ms| span(SignedDuration::from_millis(ms));
+        let told = |ms| format_duration(SignedDuration::from_millis(ms));
         assert_eq!(
             [-5, 0, 999, 1000, 59_999, 61_000, 3_600_000 * 26 + 60_000].map(told),
             ["0 ms", "0 ms", "999 ms", "1.0 s", "59.9 s", "1 min 1 s", "26 h 1 min"]

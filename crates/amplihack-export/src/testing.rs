@@ -2,61 +2,63 @@
 
 use std::path::Path;
 
-use amplihack_agent::decode::decoder;
-use amplihack_agent::event::{EndEvent, Started, Text, ToolCall, ToolResult, Totals, Usage, Warning};
-use amplihack_agent::reader::Reader;
+use amplihack_agent::decode::new_decoder;
+use amplihack_agent::event::{
+    AgentSessionStarted, AgentText, AgentUsage, AgentWarning, EndEvent, ToolCall, ToolResult, UsageTotals,
+};
+use amplihack_agent::reader::AgentStreamReader;
 use amplihack_agent::{AgentBinary, AgentEvent, Envelope};
 use amplihack_policy::Decision;
-use amplihack_policy::audit::{Data, Entry, EventType};
+use amplihack_policy::audit::{AuditData, AuditEntry, EventType};
 use amplihack_session::journal::RunRecord;
-use amplihack_session::{Evidence, RunEnd};
-use amplihack_utils::sys::Exit;
+use amplihack_session::{EndEvidence, RunEnd};
+use amplihack_utils::sys::ProcessExit;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
-use crate::model::{Check, Document, Run, Turn, Unattended};
+use crate::model::{ExportDocument, ExportedRun, UnattendedRun, UnattendedTurn, VerificationCheck};
 
-/// When every run of a test starts.
-pub(crate) fn start() -> Timestamp {
+/// The start of every run of a test.
+pub(crate) fn start_time() -> Timestamp {
     Timestamp::from_second(1_800_000_000).unwrap()
 }
 
 /// `event` as the `seq`th of its run, `seq` half seconds after its start.
-pub(crate) fn event(seq: u64, event: AgentEvent) -> Envelope {
-    let at = start() + SignedDuration::from_millis(500 * i64::try_from(seq).unwrap());
+pub(crate) fn numbered_event(seq: u64, event: AgentEvent) -> Envelope {
+    let at = start_time() + SignedDuration::from_millis(500 * i64::try_from(seq).unwrap());
     Envelope { seq, at, raw: None, event }
 }
 
 /// A run of Claude Code with `events`; it ended as the last of them says.
-pub(crate) fn run(events: Vec<Envelope>) -> Run {
-    let mut record = RunRecord::of_this_process(AgentBinary::Claude, Path::new("/repo"));
-    record.started_at = start();
+pub(crate) fn claude_run(events: Vec<Envelope>) -> ExportedRun {
+    let mut record = RunRecord::from_this_process(AgentBinary::Claude, Path::new("/repo"));
+    record.started_at = start_time();
     record.agent_session = Some("session-1".to_owned());
     record.model = Some("claude-opus".to_owned());
     // No process has this number.
     record.pid = u32::MAX;
     if let Some(Envelope { at, event: AgentEvent::End(end), .. }) = events.last() {
-        record.end = Some(RunEnd::new(end.clone(), Evidence::Record));
+        record.end = Some(RunEnd::new(end.clone(), EndEvidence::Record));
         record.ended_at = Some(*at);
     }
-    Run { id: "0123abcd".to_owned(), record, events, unread: 0, verdicts: Vec::new() }
+    ExportedRun { id: "0123abcd".to_owned(), record, events, unread: 0, verdicts: Vec::new() }
 }
 
 /// The recorded stream `name` of `agent`, as a run whose events came half a second apart.
-pub(crate) fn recorded(agent: AgentBinary, name: &str) -> Run {
+pub(crate) fn recorded_run(agent: AgentBinary, name: &str) -> ExportedRun {
     let path = amplihack_testkit::workspace().join("crates/amplihack-agent/tests/transcripts").join(name);
-    let mut reader = Reader::new(decoder(agent), false);
+    let mut reader = AgentStreamReader::new(new_decoder(agent), false);
     let mut events = Vec::new();
-    reader.push(&std::fs::read(path).unwrap(), start(), &mut events);
-    let end = reader.finish(Some(Exit::Code(0)), start(), &mut events);
-    reader.end(end, start(), &mut events);
+    reader.push(&std::fs::read(path).unwrap(), start_time(), &mut events);
+    let end = reader.finish(Some(ProcessExit::Code(0)), start_time(), &mut events);
+    reader.number_end(end, start_time(), &mut events);
     let usage = reader.usage();
-    let events: Vec<Envelope> = events.into_iter().map(|one| event(one.seq, one.event)).collect();
+    let events: Vec<Envelope> = events.into_iter().map(|one| numbered_event(one.seq, one.event)).collect();
     let session = events.iter().find_map(|one| match &one.event {
         AgentEvent::Started(started) => Some((started.agent_session.clone(), started.model.clone())),
         _ => None,
     });
-    let mut run = run(events);
+    let mut run = claude_run(events);
     run.record.agent = agent;
     run.record.usage = usage;
     if let Some((session, model)) = session {
@@ -67,8 +69,8 @@ pub(crate) fn recorded(agent: AgentBinary, name: &str) -> Run {
 }
 
 /// `run` alone.
-pub(crate) fn alone(run: Run) -> Document {
-    Document { id: run.id.clone(), unattended: None, runs: vec![run] }
+pub(crate) fn single_run_document(run: ExportedRun) -> ExportDocument {
+    ExportDocument { id: run.id.clone(), unattended: None, runs: vec![run] }
 }
 
 /// Texts that would be markup, code or a disguise if one let them.
@@ -88,18 +90,18 @@ pub(crate) const HOSTILE: &[&str] = &[
 ];
 
 /// A run in which everything that others write is hostile.
-pub(crate) fn hostile() -> Document {
+pub(crate) fn hostile_document() -> ExportDocument {
     let mut events = Vec::new();
-    let mut add = |what| events.push(event(events.len() as u64, what));
+    let mut add = |what| events.push(numbered_event(events.len() as u64, what));
     let nasty = |at: usize| HOSTILE[at % HOSTILE.len()].to_owned();
-    let mut started = Started::of(AgentBinary::Claude);
+    let mut started = AgentSessionStarted::new(AgentBinary::Claude);
     started.agent_session = Some("session-1".to_owned());
     started.version = Some(nasty(0));
     add(AgentEvent::Started(started));
     for at in 0..HOSTILE.len() {
         let id = format!("call{at}{}", nasty(at));
-        add(AgentEvent::Text(Text { text: nasty(at), ..Text::default() }));
-        add(AgentEvent::Thinking(Text { text: nasty(at + 1), ..Text::default() }));
+        add(AgentEvent::Text(AgentText { text: nasty(at), ..AgentText::default() }));
+        add(AgentEvent::Thinking(AgentText { text: nasty(at + 1), ..AgentText::default() }));
         let mut input = json!({ "command": nasty(at + 2), "long": nasty(at).repeat(200), "old_string": nasty(at), "new_string": nasty(at + 3) });
         input[nasty(at + 4)] = json!({ "nested": nasty(at + 5) });
         add(AgentEvent::ToolCall(ToolCall {
@@ -116,52 +118,55 @@ pub(crate) fn hostile() -> Document {
             exit_code: Some(1),
             parent: None,
         }));
-        add(AgentEvent::Warning(Warning::new(&nasty(at + 8), nasty(at + 9))));
+        add(AgentEvent::Warning(AgentWarning::new(&nasty(at + 8), nasty(at + 9))));
     }
-    let usage = Usage {
-        amounts: Totals { input_tokens: 1, cost_usd: Some(0.5), ..Totals::default() },
-        ..Usage::default()
+    let usage = AgentUsage {
+        amounts: UsageTotals { input_tokens: 1, cost_usd: Some(0.5), ..UsageTotals::default() },
+        ..AgentUsage::default()
     };
     add(AgentEvent::Usage(usage));
-    let mut end = EndEvent::failed(amplihack_agent::event::FailKind::Agent, nasty(2));
+    let mut end = EndEvent::bare_failure(amplihack_agent::event::FailKind::Agent, nasty(2));
     end.summary.text = Some(nasty(1));
     add(AgentEvent::End(end));
-    let mut run = run(events);
+    let mut run = claude_run(events);
     run.record.model = Some(nasty(2));
     run.record.cwd = nasty(3);
     for at in 0..HOSTILE.len() {
-        let mut entry =
-            Entry::new("2027-01-15T08:00:00".parse().unwrap(), EventType::PreToolValidation, Decision::Deny);
+        let mut entry = AuditEntry::new(
+            "2027-01-15T08:00:00".parse().unwrap(),
+            EventType::PreToolValidation,
+            Decision::Deny,
+        );
         entry.rule = Some(nasty(at));
-        entry.data = Data {
+        entry.data = AuditData {
             command: Some(nasty(at + 1)),
             tool: Some(nasty(at + 2)),
             call_id: Some(format!("call{at}{}", nasty(at))),
-            ..Data::default()
+            ..AuditData::default()
         };
         run.verdicts.push(entry);
     }
-    let turns = (0..HOSTILE.len()).map(|at| Turn {
+    let turns = (0..HOSTILE.len()).map(|at| UnattendedTurn {
         number: u32::try_from(at).unwrap(),
         agent: AgentBinary::Claude,
         phase: "execute".to_owned(),
-        started: start(),
+        started: start_time(),
         how: nasty(at),
         denied: vec![nasty(at + 1)],
         outcome: Some(nasty(at + 2)),
-        checks: vec![Check { what: nasty(at + 3), passed: false, found: nasty(at + 4) }],
+        checks: vec![VerificationCheck { what: nasty(at + 3), passed: false, found: nasty(at + 4) }],
         launches: vec![run.id.clone()],
     });
-    let unattended = Unattended {
+    let unattended = UnattendedRun {
         agent: AgentBinary::Claude,
         state: "failed".to_owned(),
         reason: Some(nasty(0)),
         task: nasty(1),
         directory: nasty(2),
         branch: Some(nasty(3)),
-        began: start(),
+        began: start_time(),
         ended: None,
-        usage: Totals::default(),
+        usage: UsageTotals::default(),
         turns: turns.collect(),
         diff: HOSTILE
             .iter()
@@ -169,5 +174,5 @@ pub(crate) fn hostile() -> Document {
             .collect::<Vec<_>>()
             .concat(),
     };
-    Document { id: "feed".to_owned(), unattended: Some(unattended), runs: vec![run] }
+    ExportDocument { id: "feed".to_owned(), unattended: Some(unattended), runs: vec![run] }
 }

@@ -1,9 +1,9 @@
 //! A tool call for people: its arguments by name, and edits as what was taken out and put in.
 
-use amplihack_agent::event::Json;
+use amplihack_agent::event::EventJson;
 use serde_json::Value;
 
-use crate::clean::{Clean, Cleaner};
+use crate::clean::{CleanText, TextCleaner};
 
 /// Names of the old and the new text of an edit, as agents call them.
 const EDITS: &[(&str, &str)] =
@@ -11,23 +11,23 @@ const EDITS: &[(&str, &str)] =
 
 /// A part of a tool call's arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Part {
+pub(crate) enum ArgumentPart {
     /// An argument.
-    Argument(Clean, Clean),
+    Argument(CleanText, CleanText),
     /// An edit, as lines of a patch.
-    Edit(Clean),
+    Edit(CleanText),
 }
 
 /// The parts of `input`.
-pub(crate) fn parts(input: &Json, cleaner: Cleaner) -> Vec<Part> {
-    let mut input = input.value();
-    if cleaner.redacts() {
-        cleaner.value(&mut input);
+pub(crate) fn argument_parts(input: &EventJson, cleaner: TextCleaner) -> Vec<ArgumentPart> {
+    let mut input = input.to_value();
+    if cleaner.is_redacting() {
+        cleaner.clean_value(&mut input);
     }
     match input {
         Value::Object(object) => {
             let mut out = Vec::new();
-            let edit = edit(&object);
+            let edit = find_edit(&object);
             for (name, value) in &object {
                 if edit.as_ref().is_some_and(|(old, new, _)| name == old || name == new) {
                     continue;
@@ -36,45 +36,47 @@ pub(crate) fn parts(input: &Json, cleaner: Cleaner) -> Vec<Part> {
                     ("edits", Value::Array(edits))
                         if edits
                             .iter()
-                            .all(|one| one.as_object().is_some_and(|one| self::edit(one).is_some())) =>
+                            .all(|one| one.as_object().is_some_and(|one| find_edit(one).is_some())) =>
                     {
-                        let patches = edits.iter().filter_map(|one| self::edit(one.as_object()?));
-                        out.extend(patches.map(|(_, _, patch)| Part::Edit(cleaner.text(&patch))));
+                        let patches = edits.iter().filter_map(|one| find_edit(one.as_object()?));
+                        out.extend(
+                            patches.map(|(_, _, patch)| ArgumentPart::Edit(cleaner.clean_text(&patch))),
+                        );
                     }
-                    _ => out.push(argument(name, value, cleaner)),
+                    _ => out.push(argument_part(name, value, cleaner)),
                 }
             }
-            out.extend(edit.map(|(_, _, patch)| Part::Edit(cleaner.text(&patch))));
+            out.extend(edit.map(|(_, _, patch)| ArgumentPart::Edit(cleaner.clean_text(&patch))));
             out
         }
         Value::Null => Vec::new(),
-        Value::String(text) => vec![Part::Argument(Clean::default(), cleaner.text(&text))],
-        other => vec![Part::Argument(Clean::default(), cleaner.text(&pretty(&other)))],
+        Value::String(text) => vec![ArgumentPart::Argument(CleanText::default(), cleaner.clean_text(&text))],
+        other => vec![ArgumentPart::Argument(CleanText::default(), cleaner.clean_text(&pretty_json(&other)))],
     }
 }
 
-fn argument(name: &str, value: &Value, cleaner: Cleaner) -> Part {
+fn argument_part(name: &str, value: &Value, cleaner: TextCleaner) -> ArgumentPart {
     let text = match value {
-        Value::String(text) => cleaner.text(text),
-        other => cleaner.text(&pretty(other)),
+        Value::String(text) => cleaner.clean_text(text),
+        other => cleaner.clean_text(&pretty_json(other)),
     };
-    Part::Argument(cleaner.text(name), text)
+    ArgumentPart::Argument(cleaner.clean_text(name), text)
 }
 
-fn pretty(value: &Value) -> String {
+fn pretty_json(value: &Value) -> String {
     serde_json::to_string_pretty(value).unwrap_or_default()
 }
 
 /// The names of the old and the new text in `object`, and the patch.
-fn edit(object: &serde_json::Map<String, Value>) -> Option<(&'static str, &'static str, String)> {
+fn find_edit(object: &serde_json::Map<String, Value>) -> Option<(&'static str, &'static str, String)> {
     EDITS.iter().find_map(|(old, new)| {
         let (was, is) = (object.get(*old)?.as_str()?, object.get(*new)?.as_str()?);
-        Some((*old, *new, patch(was, is)))
+        Some((*old, *new, edit_patch(was, is)))
     })
 }
 
 /// The lines of `was` and `is`: those that begin and end both stand once.
-fn patch(was: &str, is: &str) -> String {
+fn edit_patch(was: &str, is: &str) -> String {
     let (was, is): (Vec<&str>, Vec<&str>) = (was.lines().collect(), is.lines().collect());
     let before = was.iter().zip(&is).take_while(|(a, b)| a == b).count();
     let after = was[before..].iter().rev().zip(is[before..].iter().rev()).take_while(|(a, b)| a == b).count();
@@ -99,11 +101,11 @@ mod tests {
     use serde_json::json;
 
     fn told(input: &Value, redact: bool) -> Vec<String> {
-        let told = parts(&Json::from(input), Cleaner::new(redact));
+        let told = argument_parts(&EventJson::from(input), TextCleaner::new(redact));
         told.iter()
             .map(|part| match part {
-                Part::Argument(name, text) => format!("{}={}", name.as_str(), text.as_str()),
-                Part::Edit(patch) => format!("edit:{}", patch.as_str()),
+                ArgumentPart::Argument(name, text) => format!("{}={}", name.as_str(), text.as_str()),
+                ArgumentPart::Edit(patch) => format!("edit:{}", patch.as_str()),
             })
             .collect()
     }
@@ -131,8 +133,8 @@ mod tests {
 
     #[test]
     fn lines_that_both_texts_share_stand_once() {
-        assert_eq!(patch("a\na", "a"), " a\n-a\n");
-        assert_eq!(patch("", ""), "");
-        assert_eq!(patch("a", "a"), " a\n");
+        assert_eq!(edit_patch("a\na", "a"), " a\n-a\n");
+        assert_eq!(edit_patch("", ""), "");
+        assert_eq!(edit_patch("a", "a"), " a\n");
     }
 }

@@ -1,12 +1,12 @@
-//! What can be wrong with a registration.
+//! Faults of a registration.
 
 use std::io;
 use std::path::PathBuf;
 
 use amplihack_utils::agent_binary::AgentBinary;
-use amplihack_utils::error::Explain;
+use amplihack_utils::error::ErrorExplanation;
 
-/// Why hooks are not in force.
+/// The reason why hooks are not in force.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum HookError {
@@ -17,9 +17,9 @@ pub enum HookError {
         binary: AgentBinary,
         /// The event, as its registration would name it.
         event: String,
-        /// Where the registration belongs.
+        /// Path to the file in which the registration belongs.
         expected_path: PathBuf,
-        /// What to do.
+        /// The next step for the person.
         remediation: String,
     },
     /// The agent has no hooks at all.
@@ -27,7 +27,7 @@ pub enum HookError {
     NoHooks {
         /// The agent.
         binary: AgentBinary,
-        /// What stands in for them.
+        /// The restriction that stands in for hooks.
         instead: &'static str,
     },
     /// The agent has no permission language.
@@ -74,7 +74,7 @@ pub enum HookError {
     InstalledOff {
         /// The agent.
         binary: AgentBinary,
-        /// Which setting, and where.
+        /// The setting that keeps them from running, and its file.
         why: String,
     },
     /// The work would lie in a directory in which the guard lets no agent write.
@@ -88,12 +88,20 @@ pub enum HookError {
         /// The directory of state.
         state: PathBuf,
     },
+    /// The user's own `--settings` cannot have the guard's hooks beside them.
+    #[error(
+        "the --settings of this launch cannot carry the guard: {why}; change them, or launch with --no-hooks, without a guard"
+    )]
+    OwnSettings {
+        /// The fault in them.
+        why: String,
+    },
     /// Settings that the hooks of a launch would stand beside.
     #[error("{} {why}", path.display())]
     Settings {
-        /// Their file.
+        /// Path to the settings file.
         path: PathBuf,
-        /// Why nothing can be put beside them.
+        /// The reason why nothing can be put beside them.
         why: crate::settings::EditError,
     },
     /// The hook binary is not a program that can be registered.
@@ -101,7 +109,7 @@ pub enum HookError {
     BadBinary {
         /// The binary.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The fault of the binary.
         why: &'static str,
     },
     /// The directory of an injection cannot be made.
@@ -112,12 +120,12 @@ pub enum HookError {
     Io {
         /// The directory.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
 }
 
-impl Explain for HookError {
+impl ErrorExplanation for HookError {
     fn kind(&self) -> &'static str {
         match self {
             Self::MissingHookForBinary { .. } => "missing_hook_for_binary",
@@ -127,7 +135,7 @@ impl Explain for HookError {
             Self::Untrusted { .. } => "hooks_untrusted",
             Self::WorkInState { .. } => "work_in_state",
             Self::NotRead { .. } => "hooks_not_read",
-            Self::Settings { .. } => "hook_settings",
+            Self::Settings { .. } | Self::OwnSettings { .. } => "hook_settings",
             Self::BadBinary { .. } => "bad_hook_binary",
             Self::Io { .. } => "hook_injection_io",
         }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// One event.
+/// A moment of a session at which a host calls a hook.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum HookEvent {
     /// A session begins.
@@ -13,8 +13,10 @@ pub enum HookEvent {
     UserPromptSubmit,
     /// The user sent a prompt; only the reminder to classify the work is wanted.
     WorkflowClassificationReminder,
-    /// A tool is about to be used. The one event on which a call can be stopped.
+    /// A tool is about to be used. The event on which every call can be stopped.
     PreToolUse,
+    /// A call needs leave, which nobody but the guard is to give.
+    PermissionRequest,
     /// A tool was used.
     PostToolUse,
     /// The agent wants to end its turn.
@@ -37,6 +39,7 @@ const NAMES: &[(&str, HookEvent)] = &[
     ("user-prompt", HookEvent::UserPromptSubmit),
     ("workflow-classification-reminder", HookEvent::WorkflowClassificationReminder),
     ("pre-tool-use", HookEvent::PreToolUse),
+    ("permission-request", HookEvent::PermissionRequest),
     ("post-tool-use", HookEvent::PostToolUse),
     ("stop", HookEvent::Stop),
     ("agent-stop", HookEvent::Stop),
@@ -47,12 +50,13 @@ const NAMES: &[(&str, HookEvent)] = &[
 
 impl HookEvent {
     /// Every event.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::SessionStart,
         Self::SessionStop,
         Self::UserPromptSubmit,
         Self::WorkflowClassificationReminder,
         Self::PreToolUse,
+        Self::PermissionRequest,
         Self::PostToolUse,
         Self::Stop,
         Self::SubagentStop,
@@ -60,31 +64,32 @@ impl HookEvent {
         Self::ErrorOccurred,
     ];
 
-    /// Its names on the command line, its own first.
-    pub fn names(self) -> impl Iterator<Item = &'static str> {
+    /// Names of the event on the command line, its own first.
+    pub fn command_line_names(self) -> impl Iterator<Item = &'static str> {
         NAMES.iter().filter(move |(_, event)| *event == self).map(|(name, _)| *name)
     }
 
     /// The event of a name on the command line.
     pub fn from_name(name: &str) -> Option<Self> {
-        if amplihack_utils::sabotage::active("routing-hook-dispatch") && name == "pre-tool-use" {
+        if amplihack_utils::sabotage::is_active("routing-hook-dispatch") && name == "pre-tool-use" {
             return Some(Self::PostToolUse);
         }
         NAMES.iter().find(|(known, _)| *known == name).map(|(_, event)| *event)
     }
 
-    /// Its own name on the command line.
+    /// The event's own name on the command line.
     pub fn name(self) -> &'static str {
         NAMES.iter().find(|(_, event)| *event == self).map_or("", |(name, _)| name)
     }
 
-    /// Its name in Claude's dialect; `None` if that dialect has no such event.
+    /// The event's name in Claude's dialect; `None` if that dialect has no such event.
     pub fn claude_name(self) -> Option<&'static str> {
         Some(match self {
             Self::SessionStart => "SessionStart",
             Self::SessionStop => "SessionEnd",
             Self::UserPromptSubmit | Self::WorkflowClassificationReminder => "UserPromptSubmit",
             Self::PreToolUse => "PreToolUse",
+            Self::PermissionRequest => "PermissionRequest",
             Self::PostToolUse => "PostToolUse",
             Self::Stop => "Stop",
             Self::SubagentStop => "SubagentStop",
@@ -93,13 +98,14 @@ impl HookEvent {
         })
     }
 
-    /// Its name in Copilot's own dialect.
+    /// The event's name in Copilot's own dialect.
     pub fn copilot_name(self) -> &'static str {
         match self {
             Self::SessionStart => "sessionStart",
             Self::SessionStop => "sessionEnd",
             Self::UserPromptSubmit | Self::WorkflowClassificationReminder => "userPromptSubmitted",
             Self::PreToolUse => "preToolUse",
+            Self::PermissionRequest => "permissionRequest",
             Self::PostToolUse => "postToolUse",
             Self::Stop => "agentStop",
             Self::SubagentStop => "subagentStop",
@@ -108,9 +114,9 @@ impl HookEvent {
         }
     }
 
-    /// Whether an answer can stop a call, so that silence would let it run.
+    /// Reports whether an answer can stop a call or lets it run, so that a hook which breaks denies.
     pub fn is_guard(self) -> bool {
-        self == Self::PreToolUse
+        matches!(self, Self::PreToolUse | Self::PermissionRequest)
     }
 }
 
@@ -131,9 +137,9 @@ mod tests {
             assert!(!event.name().is_empty());
         }
         for event in HookEvent::ALL {
-            assert_eq!(event.names().next(), Some(event.name()));
+            assert_eq!(event.command_line_names().next(), Some(event.name()));
         }
-        assert_eq!(HookEvent::ALL.iter().flat_map(|event| event.names()).count(), NAMES.len());
+        assert_eq!(HookEvent::ALL.iter().flat_map(|event| event.command_line_names()).count(), NAMES.len());
         assert_eq!(HookEvent::from_name("session-end").map(HookEvent::name), Some("session-stop"));
         for name in ["", "PreToolUse", "pre_tool_use", "pre-tool-use "] {
             assert_eq!(HookEvent::from_name(name), None, "{name}");

@@ -1,10 +1,15 @@
 //! `amplihack-hooks`: what hosts start at each event. It reads one JSON document and answers it.
 #![no_main]
 
+use std::ffi::OsString;
+
+use amplihack_hooks::dialect::FIRST_WORDS;
+use amplihack_hooks::process::DEADLINE;
 use amplihack_utils::env::Env;
 
-amplihack_utils::bare_main!(serve);
+amplihack_utils::bare_main!(FIRST_WORDS, DEADLINE, serve_hook);
+amplihack_utils::short_lived_memory!();
 
-fn serve() -> u8 {
-    amplihack_hooks::guard::serve(std::env::args_os().skip(1), &Env::from_process())
+fn serve_hook(arguments: Vec<OsString>) -> u8 {
+    amplihack_hooks::guard::serve_guard(arguments, &Env::from_process())
 }

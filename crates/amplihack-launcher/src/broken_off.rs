@@ -3,15 +3,15 @@
 use std::io;
 use std::path::Path;
 
-use amplihack_utils::launcher_context::{SessionContext, SessionId, sessions};
+use amplihack_utils::launcher_context::{SessionContext, SessionId, sessions_directory};
 use amplihack_utils::sys;
 
-/// What is in the directory of a launch that keeps no journal.
+/// Files in the directory of a launch that keeps no journal.
 const OWN: [&str; 3] = ["context.json", "hooks", "denials"];
 
 /// The launches below `home` whose launcher is gone and that left nothing but what is of no use after them.
 pub fn broken_off(home: &Path) -> io::Result<Vec<(SessionId, SessionContext)>> {
-    let entries = match std::fs::read_dir(sessions(home)) {
+    let entries = match std::fs::read_dir(sessions_directory(home)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         entries => entries?,
     };

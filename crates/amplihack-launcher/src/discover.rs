@@ -2,25 +2,25 @@
 
 use std::time::Duration;
 
-use amplihack_agent::lookup::{LookupError, find};
-use amplihack_agent::{AgentBinary, Installed, profile, version};
-use amplihack_session::probe;
-use amplihack_utils::config::Config;
+use amplihack_agent::lookup::{LookupError, find_program};
+use amplihack_agent::{AgentBinary, Installed, agent_profile, version};
+use amplihack_session::probe_program;
+use amplihack_utils::config::LayeredConfig;
 use amplihack_utils::env::Env;
 use semver::Version;
 
 use crate::proofs;
-use crate::versions::Cache;
+use crate::versions::VersionCache;
 
-/// How the version of an agent is learnt.
+/// Source of an agent's version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Versions {
+pub enum VersionSource {
     /// Not at all: nothing is started, nothing is read.
     Unknown,
     /// From the cache, else by running the agent with `--version` and remembering the answer. For launches: what that
     /// unpacks into the user's home the launch needs anyway.
     Cached,
-    /// The same, with throw-away directories where the agent would keep things of its own. For commands that only look.
+    /// As [`Self::Cached`], with throw-away directories where the agent would keep things of its own. For commands that only look.
     Apart,
 }
 
@@ -28,31 +28,42 @@ pub enum Versions {
 const PROBE_DEADLINE: Duration = Duration::from_secs(20);
 
 /// Finds `agent` by configuration, PATH and its install places, and its version as `versions` says.
-pub fn discover(
+pub fn discover_agent(
     agent: AgentBinary,
     env: &Env,
-    config: &Config,
-    versions: Versions,
+    config: &LayeredConfig,
+    versions: VersionSource,
 ) -> Result<Installed, LookupError> {
-    let (installed, problem) = discover_and_tell(agent, env, config, versions)?;
+    let (installed, problem) = discover_with_problem(agent, env, config, versions)?;
     if let Some(problem) = problem {
         tracing::warn!(%agent, %problem, "the agent does not tell its version");
     }
     Ok(installed)
 }
 
-/// The same, with what is wrong with an agent that was found and cannot be asked for its version.
-pub(crate) fn discover_and_tell(
+/// Asks all agents but `except` for their versions, at once, so that the cache knows them.
+pub fn discover_all(except: &[AgentBinary], env: &Env, config: &LayeredConfig) {
+    let others = AgentBinary::ALL.into_iter().filter(|agent| !except.contains(agent));
+    std::thread::scope(|scope| {
+        for agent in others {
+            // Whoever needs it says what is wrong with it.
+            scope.spawn(move || drop(discover_with_problem(agent, env, config, VersionSource::Apart)));
+        }
+    });
+}
+
+/// Finds an agent as [`discover_agent`] does; tells what is wrong with one that was found and cannot be asked for its version.
+pub(crate) fn discover_with_problem(
     agent: AgentBinary,
     env: &Env,
-    config: &Config,
-    versions: Versions,
+    config: &LayeredConfig,
+    versions: VersionSource,
 ) -> Result<(Installed, Option<String>), LookupError> {
     let origin = config.get(&format!("agents.{agent}.path")).map(|setting| setting.origin.to_string());
     let configured = config.agent_path(agent).zip(origin.as_deref());
-    let path = find(agent, configured, env)?;
-    let mut installed = Installed { path, ..Installed::assumed(agent) };
-    if versions == Versions::Unknown {
+    let path = find_program(agent, configured, env)?;
+    let mut installed = Installed { path, ..Installed::from_agent(agent) };
+    if versions == VersionSource::Unknown {
         return Ok((installed, None));
     }
     let problem = match cached_version(&installed, env, versions) {
@@ -62,41 +73,48 @@ pub(crate) fn discover_and_tell(
         }
         Err(problem) => Some(problem),
     };
-    installed.proofs = proofs::read(env, &installed);
+    installed.proofs = proofs::read_proofs(env, &installed);
     Ok((installed, problem))
 }
 
 /// `None` for an agent that runs and prints no version.
-fn cached_version(installed: &Installed, env: &Env, versions: Versions) -> Result<Option<Version>, String> {
-    let mut cache = Cache::open(env);
+fn cached_version(
+    installed: &Installed,
+    env: &Env,
+    versions: VersionSource,
+) -> Result<Option<Version>, String> {
+    let mut cache = VersionCache::open(env);
     if let Some(known) = cache.get(&installed.path) {
         return Ok(known);
     }
-    let mut command =
-        amplihack_agent::command::passthrough(installed, &["--version".into()], std::path::Path::new("/"));
+    let mut command = amplihack_agent::command::passthrough_command(
+        installed,
+        &["--version".into()],
+        std::path::Path::new("/"),
+    );
     command.env_clear().envs(env.iter());
     // Removed when the probe has ended.
     let apart = match versions {
-        Versions::Apart => Some(throw_away().map_err(|error| {
+        VersionSource::Apart => Some(throw_away().map_err(|error| {
             format!(
                 "a temporary directory for its --version could not be made: {error}; check the space left"
             )
         })?),
-        Versions::Unknown | Versions::Cached => None,
+        VersionSource::Unknown | VersionSource::Cached => None,
     };
     if let Some(apart) = &apart {
-        let directories = profile(installed.agent).directories.iter().copied().chain(["TMPDIR"]);
+        let directories = agent_profile(installed.agent).directories.iter().copied().chain(["TMPDIR"]);
         command.envs(directories.map(|name| (name, apart.path())));
     }
-    let output = probe(command, PROBE_DEADLINE).map_err(|error| error.to_string())?;
-    let version = version::parse(&String::from_utf8_lossy(&output.stdout))
-        .or_else(|| version::parse(&String::from_utf8_lossy(&output.stderr)));
+    let output = probe_program(command, PROBE_DEADLINE).map_err(|error| error.to_string())?;
+    let version = version::parse_version(&String::from_utf8_lossy(&output.stdout))
+        .or_else(|| version::parse_version(&String::from_utf8_lossy(&output.stderr)));
     // A program that ends well and tells no version will not tell one next time; one that fails may be in passing trouble.
-    if version.is_none() && !output.exit.success() {
+    if version.is_none() && !output.exit.is_success() {
         let (path, code) = (installed.path.display(), output.exit.code());
         return Err(format!("{path} --version ended with {code} and no version; run it to see why"));
     }
-    cache.put(&installed.path, version.as_ref());
+    cache.put_version(&installed.path, version.as_ref());
     Ok(version)
 }
 
@@ -118,17 +136,19 @@ mod tests {
         std::fs::write(&program, format!("#!/bin/sh\necho x >> '{}'\n{rest}\n", count.display())).unwrap();
         std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
         let env = Env::empty()
-            .with("AMPLIHACK_HOME", dir.join("home"))
-            .with("PATH", format!("{}:/usr/bin:/bin", dir.display()));
+            .with_variable("AMPLIHACK_HOME", dir.join("home"))
+            .with_variable("PATH", format!("{}:/usr/bin:/bin", dir.display()));
         (count, env)
     }
 
     fn asked(rest: &str) -> (Vec<Option<Version>>, usize) {
         let dir = tempfile::tempdir().unwrap();
         let (count, env) = program(dir.path(), rest);
-        let config = Config::load(&env, dir.path(), &[]).unwrap();
+        let config = LayeredConfig::load(&env, dir.path(), &[]).unwrap();
         let answers = (0..3)
-            .map(|_| discover(AgentBinary::Claude, &env, &config, Versions::Cached).unwrap().version)
+            .map(|_| {
+                discover_agent(AgentBinary::Claude, &env, &config, VersionSource::Cached).unwrap().version
+            })
             .collect();
         (answers, std::fs::read_to_string(count).unwrap().lines().count())
     }

@@ -3,27 +3,28 @@
 use std::ffi::OsString;
 use std::fmt;
 
-use amplihack_agent::profile;
-use amplihack_utils::agent_binary::{self, AgentBinary, Liveness};
+use amplihack_agent::agent_profile;
+use amplihack_utils::agent_binary::{self, AgentBinary, LaunchLiveness};
 use amplihack_utils::env::Env;
 use amplihack_utils::launcher_context::{SessionContext, SessionId};
 use amplihack_utils::secret::is_secret_name;
 
 use crate::error::LaunchError;
+use crate::notice::LaunchNotice;
 
 const DEPTH: &str = "AMPLIHACK_SESSION_DEPTH";
 const SESSION: &str = amplihack_utils::launcher_context::SESSION_VAR;
 
-/// One difference between this process's environment and the agent's.
+/// A difference between this process's environment and the agent's.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Change {
+pub struct EnvironmentChange {
     /// The variable.
     pub name: OsString,
-    /// Its new value; `None` removes it.
+    /// New value of the variable; `None` removes it.
     pub value: Option<OsString>,
 }
 
-impl fmt::Debug for Change {
+impl fmt::Debug for EnvironmentChange {
     /// The name, and the value unless it is named like a secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = self.name.display();
@@ -35,14 +36,14 @@ impl fmt::Debug for Change {
     }
 }
 
-impl Change {
-    pub(crate) fn set(name: &str, value: impl Into<OsString>) -> Self {
+impl EnvironmentChange {
+    pub(crate) fn with_value(name: &str, value: impl Into<OsString>) -> Self {
         Self { name: name.into(), value: Some(value.into()) }
     }
 }
 
-/// How deep a launch from `env` is, if `limit` allows it.
-pub(crate) fn depth(env: &Env, limit: u64) -> Result<u64, LaunchError> {
+/// Returns the depth of a launch from `env`, if `limit` allows it.
+pub(crate) fn launch_depth(env: &Env, limit: u64) -> Result<u64, LaunchError> {
     let above = match env.get(DEPTH) {
         None => 0,
         Some(value) if value.is_empty() => 0,
@@ -55,46 +56,61 @@ pub(crate) fn depth(env: &Env, limit: u64) -> Result<u64, LaunchError> {
     if depth > limit { Err(LaunchError::TooDeep { depth, limit }) } else { Ok(depth) }
 }
 
-/// What a launch of `agent` changes in `env`; everything else passes as it is, UTF-8 or not.
-pub(crate) fn changes(agent: AgentBinary, session: &SessionId, depth: u64, env: &Env) -> Vec<Change> {
+/// Returns the changes that a launch of `agent` makes to `env`; everything else passes as it is, UTF-8 or not.
+pub(crate) fn environment_changes(
+    agent: AgentBinary,
+    session: &SessionId,
+    depth: u64,
+    env: &Env,
+) -> Vec<EnvironmentChange> {
     let mut changes = vec![
-        Change::set(agent_binary::ENV_VAR, agent.name()),
-        Change::set(agent_binary::MARK_VAR, agent_binary::mark(session, agent)),
-        Change::set(SESSION, session.as_str()),
-        Change::set(DEPTH, depth.to_string()),
-        Change::set("AMPLIHACK_VERSION", env!("CARGO_PKG_VERSION")),
+        EnvironmentChange::with_value(agent_binary::ENV_VAR, agent.name()),
+        EnvironmentChange::with_value(agent_binary::MARK_VAR, agent_binary::mark_value(session, agent)),
+        EnvironmentChange::with_value(SESSION, session.as_str()),
+        EnvironmentChange::with_value(DEPTH, depth.to_string()),
+        EnvironmentChange::with_value("AMPLIHACK_VERSION", env!("CARGO_PKG_VERSION")),
     ];
-    changes.extend(nested(agent, env));
-    if amplihack_utils::sabotage::active("routing-launch-sets-variable") {
+    changes.extend(nested_changes(agent, env));
+    if amplihack_utils::sabotage::is_active("routing-launch-sets-variable") {
         changes.drain(..2);
     }
     changes
 }
 
-/// What an `agent` below other agents must not see, and what it needs though one above hid it.
-pub(crate) fn nested(agent: AgentBinary, env: &Env) -> Vec<Change> {
+/// Variables by which `agent` would leave out the hooks of a launch: they are removed, and one line says so.
+pub(crate) fn without_switches(agent: AgentBinary, env: &Env) -> (Vec<EnvironmentChange>, Vec<LaunchNotice>) {
+    let set = agent_profile(agent).guard_variables.iter().filter(|name| env.get(name).is_some());
+    set.map(|name| {
+        (EnvironmentChange { name: (*name).into(), value: None }, LaunchNotice::SwitchRemoved { agent, name })
+    })
+    .unzip()
+}
+
+/// Returns the changes for an `agent` below other agents: what it must not see, and what it needs though one above hid it.
+pub(crate) fn nested_changes(agent: AgentBinary, env: &Env) -> Vec<EnvironmentChange> {
     // Whichever agent is above this launch, what it set for its own tools misleads those below: Codex within Claude
     // would hand CLAUDECODE to its tools.
-    let scrubs = |name: &str| AgentBinary::ALL.into_iter().any(|above| profile(above).scrubs(name));
+    let scrubs =
+        |name: &str| AgentBinary::ALL.into_iter().any(|above| agent_profile(above).scrubs_variable(name));
     let scrubbed = env.iter().filter(|(name, _)| name.to_str().is_some_and(scrubs));
-    let mut changes: Vec<Change> =
-        scrubbed.map(|(name, _)| Change { name: name.to_owned(), value: None }).collect();
-    changes.extend(withheld(agent, env));
+    let mut changes: Vec<EnvironmentChange> =
+        scrubbed.map(|(name, _)| EnvironmentChange { name: name.to_owned(), value: None }).collect();
+    changes.extend(withheld_variables(agent, env));
     changes
 }
 
 /// Variables that a host above hid from its tools though a nested `agent` needs them, from the environment of the
 /// launcher that started that host: it is the user's own process, alive, and nothing is stored on the way.
-fn withheld(agent: AgentBinary, env: &Env) -> Vec<Change> {
+fn withheld_variables(agent: AgentBinary, env: &Env) -> Vec<EnvironmentChange> {
     // Where one of a group was set anew, the rest of the old group would not fit it.
     let untouched = |group: &&&[&'static str]| group.iter().all(|name| env.get(name).is_none());
     let wanted: Vec<&str> =
-        profile(agent).withheld.iter().filter(untouched).copied().flatten().copied().collect();
+        agent_profile(agent).withheld.iter().filter(untouched).copied().flatten().copied().collect();
     if wanted.is_empty() {
         return Vec::new();
     }
     let Some(home) = env.amplihack_home() else { return Vec::new() };
-    let live = agent_binary::System::new(env);
+    let live = agent_binary::SystemLiveness::new(env);
     let mut session = env.text(SESSION).map(str::to_owned);
     // A launcher's environment names the launcher above it; the chain is no longer than the depth allows.
     for _ in 0..64 {
@@ -104,8 +120,10 @@ fn withheld(agent: AgentBinary, env: &Env) -> Vec<Change> {
             break;
         }
         let Some(above) = Env::of_process(context.pid) else { break };
-        let found: Vec<Change> =
-            wanted.iter().filter_map(|name| above.get(name).map(|value| Change::set(name, value))).collect();
+        let found: Vec<EnvironmentChange> = wanted
+            .iter()
+            .filter_map(|name| above.get(name).map(|value| EnvironmentChange::with_value(name, value)))
+            .collect();
         if context.agent == agent && !found.is_empty() {
             return found;
         }
@@ -129,16 +147,16 @@ mod tests {
         {
             let mut env = Env::empty();
             if let Some(above) = above {
-                env.set(DEPTH, above);
+                env.set_variable(DEPTH, above);
             }
-            assert_eq!(depth(&env, 6).unwrap(), expected, "{above:?}");
+            assert_eq!(launch_depth(&env, 6).unwrap(), expected, "{above:?}");
         }
         for above in ["6", "18446744073709551615"] {
-            let error = depth(&Env::empty().with(DEPTH, above), 6).unwrap_err();
+            let error = launch_depth(&Env::empty().with_variable(DEPTH, above), 6).unwrap_err();
             assert!(matches!(error, LaunchError::TooDeep { limit: 6, .. }), "{above}: {error}");
         }
         for above in ["-1", "two", "1e9", "18446744073709551616"] {
-            let error = depth(&Env::empty().with(DEPTH, above), 6).unwrap_err();
+            let error = launch_depth(&Env::empty().with_variable(DEPTH, above), 6).unwrap_err();
             assert!(matches!(error, LaunchError::DepthUnknown), "{above}: {error}");
         }
     }
@@ -156,7 +174,7 @@ mod tests {
             ("HTTPS_PROXY", "http://proxy"),
         ]);
         for agent in AgentBinary::ALL {
-            let changes = changes(agent, &session, 3, &env);
+            let changes = environment_changes(agent, &session, 3, &env);
             let removed: Vec<_> =
                 changes.iter().filter(|change| change.value.is_none()).map(|change| &change.name).collect();
             assert_eq!(
@@ -207,9 +225,10 @@ mod tests {
     }
 
     /// What a nested Copilot is given when `above` launched the process that asks.
-    fn given(above: &Above, home: &std::path::Path, agent: AgentBinary) -> Vec<Change> {
-        let env = Env::empty().with("AMPLIHACK_HOME", home).with(SESSION, above.session.as_str());
-        withheld(agent, &env)
+    fn given(above: &Above, home: &std::path::Path, agent: AgentBinary) -> Vec<EnvironmentChange> {
+        let env =
+            Env::empty().with_variable("AMPLIHACK_HOME", home).with_variable(SESSION, above.session.as_str());
+        withheld_variables(agent, &env)
     }
 
     #[test]
@@ -218,7 +237,10 @@ mod tests {
         let home = home.path();
         let provider = [("COPILOT_OFFLINE", "true"), ("COPILOT_PROVIDER_API_KEY", "k"), ("OTHER", "x")];
         let mut outer = Above::new(AgentBinary::Copilot, home, &provider);
-        let expected = [Change::set("COPILOT_OFFLINE", "true"), Change::set("COPILOT_PROVIDER_API_KEY", "k")];
+        let expected = [
+            EnvironmentChange::with_value("COPILOT_OFFLINE", "true"),
+            EnvironmentChange::with_value("COPILOT_PROVIDER_API_KEY", "k"),
+        ];
         assert_eq!(given(&outer, home, AgentBinary::Copilot), expected);
         assert!(!format!("{expected:?}").contains("KEY=k"), "{expected:?}");
         assert_eq!(given(&outer, home, AgentBinary::Claude), []);
@@ -227,11 +249,11 @@ mod tests {
         assert_eq!(given(&between, home, AgentBinary::Copilot), expected);
         // What is set by hand is not replaced.
         let env = Env::from_iter(provider)
-            .with("COPILOT_PROVIDER_BASE_URL", "u")
-            .with("COPILOT_PROVIDER_TYPE", "t")
-            .with("AMPLIHACK_HOME", home)
-            .with(SESSION, outer.session.as_str());
-        assert_eq!(withheld(AgentBinary::Copilot, &env), []);
+            .with_variable("COPILOT_PROVIDER_BASE_URL", "u")
+            .with_variable("COPILOT_PROVIDER_TYPE", "t")
+            .with_variable("AMPLIHACK_HOME", home)
+            .with_variable(SESSION, outer.session.as_str());
+        assert_eq!(withheld_variables(AgentBinary::Copilot, &env), []);
         // A launcher that is gone tells nothing, even if its number lives on.
         outer.process.kill().unwrap();
         outer.process.wait().unwrap();
@@ -243,8 +265,9 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let unknown = new_session_id().unwrap();
         for session in [unknown.as_str(), "../../etc", ""] {
-            let env = Env::empty().with("AMPLIHACK_HOME", home.path()).with(SESSION, session);
-            assert_eq!(withheld(AgentBinary::Copilot, &env), [], "{session}");
+            let env =
+                Env::empty().with_variable("AMPLIHACK_HOME", home.path()).with_variable(SESSION, session);
+            assert_eq!(withheld_variables(AgentBinary::Copilot, &env), [], "{session}");
         }
         // A launcher of another agent with none above it.
         let own = Above::new(AgentBinary::Claude, home.path(), &[]);

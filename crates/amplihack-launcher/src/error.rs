@@ -1,4 +1,4 @@
-//! Why a launch does not happen.
+//! Errors for which a launch does not happen.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,10 @@ use amplihack_agent::{AgentBinary, DeliveryError};
 use amplihack_hooks::HookError;
 use amplihack_hooks::guard::{GuardError, UnknownEngine};
 use amplihack_session::RunError;
-use amplihack_utils::error::{ExitKind, Explain};
+use amplihack_utils::error::{ErrorExplanation, ExitKind};
+
+use crate::notice::{TO_TRUST, file_list};
+use crate::repository::UntrustedRepository;
 
 /// A launch that was refused or failed. Nothing of it is left running.
 #[derive(Debug, thiserror::Error)]
@@ -33,9 +36,9 @@ pub enum LaunchError {
     /// Arguments and environment together are more than the platform takes.
     #[error("arguments and environment need {size} bytes, the platform takes {limit}")]
     ExecTooLarge {
-        /// What they need.
+        /// Bytes that they need.
         size: u64,
-        /// What there is.
+        /// Bytes that the platform takes.
         limit: u64,
         /// The largest environment variable, by name.
         largest: String,
@@ -65,17 +68,38 @@ pub enum LaunchError {
     ProofRequired {
         /// The agent.
         agent: AgentBinary,
-        /// Its version, where it could be read.
+        /// Version of the agent, where it could be read.
         version: Option<semver::Version>,
-        /// What is missing.
+        /// Reason: what is missing.
+        why: String,
+    },
+    /// The user's own arguments leave the guard out.
+    #[error("{word} would leave the guard out: {why}")]
+    GuardSwitchedOff {
+        /// The agent.
+        agent: AgentBinary,
+        /// The flag, with its value where that decides.
+        word: String,
+        /// Effect of the word.
         why: &'static str,
+    },
+    /// The agent would start what a repository has that nobody trusts, and nothing keeps it from that.
+    #[error(
+        "this repository is not trusted, and {agent} would start of it, before the guard or beside it: {}",
+        file_list(found)
+    )]
+    UntrustedRepository {
+        /// The agent.
+        agent: AgentBinary,
+        /// The repository.
+        found: UntrustedRepository,
     },
     /// The agent could not be started or watched.
     #[error(transparent)]
     Run(#[from] RunError),
 }
 
-impl Explain for LaunchError {
+impl ErrorExplanation for LaunchError {
     fn kind(&self) -> &'static str {
         match self {
             Self::Lookup(error) => error.kind(),
@@ -85,6 +109,8 @@ impl Explain for LaunchError {
             Self::Engine(_) => "unknown_hook_engine",
             Self::Hooks(error) => error.kind(),
             Self::ProofRequired { .. } => "proof_required",
+            Self::GuardSwitchedOff { .. } => "guard_switched_off",
+            Self::UntrustedRepository { .. } => "untrusted_repository",
             Self::TooDeep { .. } => "too_deep",
             Self::DepthUnknown => "depth_unknown",
             Self::ExecTooLarge { .. } => "exec_too_large",
@@ -93,11 +119,11 @@ impl Explain for LaunchError {
         }
     }
 
-    fn exit(&self) -> ExitKind {
+    fn exit_kind(&self) -> ExitKind {
         match self {
-            Self::Lookup(error) => error.exit(),
-            Self::Delivery(error) => error.exit(),
-            Self::Run(error) => error.exit(),
+            Self::Lookup(error) => error.exit_kind(),
+            Self::Delivery(error) => error.exit_kind(),
+            Self::Run(error) => error.exit_kind(),
             _ => ExitKind::Failed,
         }
     }
@@ -120,6 +146,10 @@ impl Explain for LaunchError {
             Self::ProofRequired { agent, .. } => {
                 Some(format!("`amplihack doctor --prove {agent}` proves it on this machine"))
             }
+            Self::GuardSwitchedOff { .. } => {
+                Some("leave it out, or launch with --no-hooks, without a guard".to_owned())
+            }
+            Self::UntrustedRepository { .. } => Some(TO_TRUST.to_owned()),
             Self::Hooks(_) | Self::Engine(_) | Self::SessionId(_) => None,
         }
     }

@@ -1,10 +1,11 @@
 //! The one door to a running agent: find it, decide how its prompt travels, say who is in charge, start it.
 //!
-//! [`plan`] decides everything and starts nothing but a version probe; [`start`] carries a plan out,
+//! [`plan_launch`] decides everything and starts nothing but a version probe; [`start`] carries a plan out,
 //! [`start_events`] as a stream of typed events.
 
 mod broken_off;
 pub mod budget;
+mod content;
 pub mod copilot;
 pub mod discover;
 pub mod doctor;
@@ -13,20 +14,27 @@ mod error;
 mod events;
 pub mod flag_matrix;
 mod guard;
+mod hold;
 pub mod install;
 pub mod live;
+mod liveness;
 mod notice;
+mod once;
+mod pinned;
 mod plan;
 pub mod prompt_delivery;
 pub mod proofs;
+pub mod repository;
 mod start;
 mod versions;
 
 pub use broken_off::broken_off;
-pub use environment::Change;
+pub use environment::EnvironmentChange;
 pub use error::LaunchError;
-pub use events::{LaunchedEvents, Wanted, start_events};
+pub use events::{EventOptions, LaunchedEvents, start_events};
 pub use guard::own_program;
-pub use notice::Notice;
-pub use plan::{LaunchRequest, Plan, Task, enterable, plan};
-pub use start::{Hosting, LaunchReport, Launched, Streams, start};
+pub use hold::working_directories;
+pub use liveness::GuardFinding;
+pub use notice::LaunchNotice;
+pub use plan::{LaunchPlan, LaunchRequest, LaunchTask, check_directory, plan_launch};
+pub use start::{LaunchHosting, LaunchReport, LaunchStreams, LaunchedAgent, start};

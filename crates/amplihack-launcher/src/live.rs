@@ -1,4 +1,4 @@
-//! What an agent has used by now, where its stream tells that at the end of a turn only, or not of nested agents: read where the agent
+//! Usage of an agent by now, where its stream tells that at the end of a turn only, or not of nested agents: read where the agent
 //! writes it down meanwhile.
 
 mod rollouts;
@@ -8,35 +8,35 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use amplihack_agent::event::Totals;
-use amplihack_agent::live::{LiveFile, MessageFiles, span};
-use amplihack_agent::{AgentBinary, AgentEvent, profile};
+use amplihack_agent::event::UsageTotals;
+use amplihack_agent::live::{LiveFile, MessageFiles, parse_span};
+use amplihack_agent::{AgentBinary, AgentEvent, agent_profile};
 use amplihack_utils::env::Env;
 use jiff::Timestamp;
 
-use crate::budget::{Used, tokens};
-use rollouts::Rollouts;
-use tail::Tail;
+use crate::budget::{LaunchUsage, count_tokens};
+use rollouts::CodexRollouts;
+pub(crate) use tail::FileTail;
 
-/// How long a look at the files holds: an agent's events can come by the hundred.
+/// Time for which a look at the files holds: an agent's events can come by the hundred.
 const FRESH: Duration = Duration::from_millis(20);
 
 /// Looks at what an agent has used.
 #[derive(Debug)]
-pub struct Live {
+pub struct LiveUsage {
     agent: AgentBinary,
-    /// Where the agent writes it down; `None` for one whose stream tells all.
+    /// File in which the agent writes it down; `None` for one whose stream tells all.
     file: Option<LiveFile>,
-    /// When the launch began: what is written before is that of an earlier one.
+    /// Start of the launch: what is written before is that of an earlier one.
     since: Timestamp,
-    /// What the session had used before this launch.
-    before: Totals,
+    /// Usage of the session before this launch.
+    before: UsageTotals,
     /// The sum of the spans.
-    added: Totals,
-    rollouts: Rollouts,
+    added: UsageTotals,
+    rollouts: CodexRollouts,
     /// Messages of the stream and of files, each once.
-    messages: BTreeMap<String, Totals>,
-    tails: BTreeMap<PathBuf, Tail>,
+    messages: BTreeMap<String, UsageTotals>,
+    tails: BTreeMap<PathBuf, FileTail>,
     /// Calls of tools that a file names, and those that the stream told.
     calls: BTreeSet<String>,
     told: BTreeSet<String>,
@@ -45,17 +45,17 @@ pub struct Live {
     read_at: Option<Instant>,
 }
 
-impl Live {
+impl LiveUsage {
     /// A look at a launch of `agent` in `env` that began at `since`, and whose session had used `before` it; `ours` is where a file of ours
     /// may be.
-    pub fn new(agent: AgentBinary, env: &Env, ours: &Path, since: Timestamp, before: Totals) -> Self {
+    pub fn new(agent: AgentBinary, env: &Env, ours: &Path, since: Timestamp, before: UsageTotals) -> Self {
         Self {
             agent,
-            file: profile(agent).counts.live_file.and_then(|file| file(env, ours)),
+            file: agent_profile(agent).counts.live_file.and_then(|file| file(env, ours)),
             since,
             before,
-            added: Totals::default(),
-            rollouts: Rollouts::default(),
+            added: UsageTotals::default(),
+            rollouts: CodexRollouts::default(),
             messages: BTreeMap::new(),
             tails: BTreeMap::new(),
             calls: BTreeSet::new(),
@@ -66,29 +66,29 @@ impl Live {
     }
 
     /// The environment `env` with what the agent needs to write its file, which is begun anew.
-    pub fn prepare(&self, env: &Env) -> Env {
+    pub fn prepare_env(&self, env: &Env) -> Env {
         let mut env = env.clone();
         if let Some(LiveFile::Spans { file, env: more }) = &self.file {
             // There need not be one.
             let _ = std::fs::remove_file(file);
             for (name, value) in more {
-                env.set(name, value);
+                env.set_variable(name, value);
             }
         }
         env
     }
 
-    /// Whether there is anything to look at besides the stream.
+    /// Reports whether there is anything to look at besides the stream.
     pub const fn is_wanted(&self) -> bool {
         self.file.is_some()
     }
 
     /// Takes in what the stream tells of messages and calls, so that each counts once.
-    pub fn event(&mut self, event: &AgentEvent) {
+    pub fn observe_event(&mut self, event: &AgentEvent) {
         match event {
             AgentEvent::Usage(usage) if !usage.total && matches!(self.file, Some(LiveFile::Messages(_))) => {
                 if let Some(id) = &usage.message {
-                    count(&mut self.messages, id.clone(), &usage.amounts);
+                    count_message(&mut self.messages, id.clone(), &usage.amounts);
                 }
             }
             AgentEvent::ToolCall(call) => {
@@ -98,29 +98,29 @@ impl Live {
         }
     }
 
-    /// What is used by now in the agent's `session`, of which the stream says `stated`.
-    pub fn look(&mut self, session: Option<&str>, stated: Totals) -> Used {
+    /// Returns the usage by now in the agent's `session`, of which the stream states `stated`.
+    pub fn current_usage(&mut self, session: Option<&str>, stated: UsageTotals) -> LaunchUsage {
         if let Some(session) = session {
             self.session = Some(session.to_owned());
         }
         if self.read_at.is_none_or(|read_at| read_at.elapsed() >= FRESH) {
             self.read();
         }
-        let seen = self.seen();
-        let mut used = Used::of(self.agent, self.session.clone(), stated);
+        let seen = self.seen_totals();
+        let mut used = LaunchUsage::from_totals(self.agent, self.session.clone(), stated);
         // The agent's own last word is the larger one, unless it was cut off before it, or leaves nested agents out.
-        if tokens(&seen) > tokens(&stated) {
-            used.unpriced = less(&seen, &stated);
+        if count_tokens(&seen) > count_tokens(&stated) {
+            used.unpriced = subtract_tokens(&seen, &stated);
             used.totals =
-                Totals { cost_usd: stated.cost_usd, premium_requests: stated.premium_requests, ..seen };
+                UsageTotals { cost_usd: stated.cost_usd, premium_requests: stated.premium_requests, ..seen };
         }
         used
     }
 
-    /// The same with all that is written by now, for the last look.
-    pub fn last_look(&mut self, session: Option<&str>, stated: Totals) -> Used {
+    /// Returns the usage with all that is written by now, for the last look.
+    pub fn final_usage(&mut self, session: Option<&str>, stated: UsageTotals) -> LaunchUsage {
         self.read_at = None;
-        self.look(session, stated)
+        self.current_usage(session, stated)
     }
 
     /// The session, where its file has told it before its stream does.
@@ -133,20 +133,20 @@ impl Live {
         u32::try_from(self.calls.difference(&self.told).count()).unwrap_or(u32::MAX)
     }
 
-    fn seen(&self) -> Totals {
+    fn seen_totals(&self) -> UsageTotals {
         match &self.file {
-            None => Totals::default(),
+            None => UsageTotals::default(),
             Some(LiveFile::Rollout { .. }) => self.rollouts.totals(),
-            Some(LiveFile::Spans { .. }) if !self.added.has_tokens() => Totals::default(),
+            Some(LiveFile::Spans { .. }) if !self.added.has_tokens() => UsageTotals::default(),
             Some(LiveFile::Spans { .. }) => {
                 let mut sum = self.before;
-                sum.add(&self.added);
+                sum.add_amounts(&self.added);
                 sum
             }
             Some(LiveFile::Messages(_)) => {
-                let mut sum = Totals::default();
+                let mut sum = UsageTotals::default();
                 for amounts in self.messages.values() {
-                    sum.add(amounts);
+                    sum.add_amounts(amounts);
                 }
                 sum
             }
@@ -161,33 +161,33 @@ impl Live {
                 let Some(session) = self.session.as_deref() else { return };
                 self.rollouts.read(&below, session, &mut self.calls);
             }
-            Some(LiveFile::Spans { file, .. }) => self.spans(&file),
+            Some(LiveFile::Spans { file, .. }) => self.read_spans(&file),
             Some(LiveFile::Messages(files)) => {
                 let Some(session) = self.session.clone() else { return };
                 for path in message_files(&files, &session) {
-                    self.messages(&files, &path);
+                    self.read_messages(&files, &path);
                 }
             }
         }
     }
 
     /// Each answer of the model has a span: also of an agent that this one started from its shell, and that inherits the file.
-    fn spans(&mut self, file: &Path) {
-        for line in self.tails.entry(file.to_owned()).or_default().lines(file) {
-            if let Some(span) = span(&line) {
+    fn read_spans(&mut self, file: &Path) {
+        for line in self.tails.entry(file.to_owned()).or_default().new_lines(file) {
+            if let Some(span) = parse_span(&line) {
                 self.session.get_or_insert(span.session);
-                self.added.add(&span.amounts);
+                self.added.add_amounts(&span.amounts);
             }
         }
     }
 
-    fn messages(&mut self, files: &MessageFiles, path: &Path) {
-        for line in self.tails.entry(path.to_owned()).or_default().lines(path) {
-            let Some(message) = files.line(&line) else { continue };
+    fn read_messages(&mut self, files: &MessageFiles, path: &Path) {
+        for line in self.tails.entry(path.to_owned()).or_default().new_lines(path) {
+            let Some(message) = files.parse_line(&line) else { continue };
             if message.at.is_some_and(|at| at < self.since) {
                 continue;
             }
-            count(&mut self.messages, message.id, &message.amounts);
+            count_message(&mut self.messages, message.id, &message.amounts);
             self.calls.extend(message.calls);
         }
     }
@@ -198,7 +198,7 @@ fn message_files(files: &MessageFiles, session: &str) -> Vec<PathBuf> {
     let list = |directory: &Path| std::fs::read_dir(directory).into_iter().flatten().flatten();
     let mut found = Vec::new();
     for project in list(&files.below) {
-        for (directory, end) in files.places(&project.path(), session) {
+        for (directory, end) in files.message_directories(&project.path(), session) {
             let is_one = |path: &PathBuf| {
                 path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.ends_with(&end))
             };
@@ -209,7 +209,7 @@ fn message_files(files: &MessageFiles, session: &str) -> Vec<PathBuf> {
 }
 
 /// Counts a message once. What is told of it again is never less: a stream tells the beginning of an answer, a file all of it.
-fn count(messages: &mut BTreeMap<String, Totals>, id: String, amounts: &Totals) {
+fn count_message(messages: &mut BTreeMap<String, UsageTotals>, id: String, amounts: &UsageTotals) {
     let known = messages.entry(id).or_default();
     known.input_tokens = known.input_tokens.max(amounts.input_tokens);
     known.output_tokens = known.output_tokens.max(amounts.output_tokens);
@@ -218,13 +218,13 @@ fn count(messages: &mut BTreeMap<String, Totals>, id: String, amounts: &Totals) 
 }
 
 /// The tokens of `all` that are not in `part`.
-fn less(all: &Totals, part: &Totals) -> Totals {
-    Totals {
+fn subtract_tokens(all: &UsageTotals, part: &UsageTotals) -> UsageTotals {
+    UsageTotals {
         input_tokens: all.input_tokens.saturating_sub(part.input_tokens),
         output_tokens: all.output_tokens.saturating_sub(part.output_tokens),
         cache_read_tokens: all.cache_read_tokens.saturating_sub(part.cache_read_tokens),
         cache_write_tokens: all.cache_write_tokens.saturating_sub(part.cache_write_tokens),
-        ..Totals::default()
+        ..UsageTotals::default()
     }
 }
 
@@ -232,7 +232,7 @@ fn less(all: &Totals, part: &Totals) -> Totals {
 mod tests {
     use std::fs;
 
-    use amplihack_agent::event::Usage;
+    use amplihack_agent::event::AgentUsage;
 
     use super::*;
 
@@ -247,17 +247,22 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let directory = home.path().join("projects/-w/s1/subagents");
         fs::create_dir_all(&directory).unwrap();
-        let env = Env::empty().with("CLAUDE_CONFIG_DIR", home.path());
+        let env = Env::empty().with_variable("CLAUDE_CONFIG_DIR", home.path());
         let since = "2026-11-29T13:00:00Z".parse().unwrap();
-        let mut live =
-            Live::new(AgentBinary::Claude, &env, Path::new("/nonexistent"), since, Totals::default());
-        let main = Usage {
+        let mut live = LiveUsage::new(
+            AgentBinary::Claude,
+            &env,
+            Path::new("/nonexistent"),
+            since,
+            UsageTotals::default(),
+        );
+        let main = AgentUsage {
             message: Some("main".to_owned()),
-            amounts: Totals { input_tokens: 10, ..Totals::default() },
-            ..Usage::default()
+            amounts: UsageTotals { input_tokens: 10, ..UsageTotals::default() },
+            ..AgentUsage::default()
         };
-        live.event(&AgentEvent::Usage(main.clone()));
-        live.event(&AgentEvent::Usage(Usage { message: Some("one".to_owned()), ..main }));
+        live.observe_event(&AgentEvent::Usage(main.clone()));
+        live.observe_event(&AgentEvent::Usage(AgentUsage { message: Some("one".to_owned()), ..main }));
         let rows = [
             row("old", "2026-11-29T12:59:59Z", 1000),
             row("one", "2026-11-29T13:00:01Z", 5),
@@ -265,15 +270,20 @@ mod tests {
             row("two", "2026-11-29T13:00:02Z", 3),
         ];
         fs::write(directory.join("agent-a.jsonl"), format!("{}\n", rows.join("\n"))).unwrap();
-        let used = live.last_look(Some("s1"), Totals::default());
+        let used = live.final_usage(Some("s1"), UsageTotals::default());
         assert_eq!((used.totals.input_tokens, used.totals.output_tokens), (30, 10));
         assert_eq!((used.unpriced, live.nested_calls()), (used.totals, 2));
         // Another session's are not looked at, and a stated sum that holds more is the agent's last word.
-        let stated = Totals { input_tokens: 100, cost_usd: Some(1.0), ..Totals::default() };
-        let used = live.last_look(Some("s1"), stated);
-        assert_eq!((used.totals, used.unpriced), (stated, Totals::default()));
-        let mut other =
-            Live::new(AgentBinary::Claude, &env, Path::new("/nonexistent"), since, Totals::default());
-        assert_eq!(other.last_look(Some("s2"), Totals::default()).totals, Totals::default());
+        let stated = UsageTotals { input_tokens: 100, cost_usd: Some(1.0), ..UsageTotals::default() };
+        let used = live.final_usage(Some("s1"), stated);
+        assert_eq!((used.totals, used.unpriced), (stated, UsageTotals::default()));
+        let mut other = LiveUsage::new(
+            AgentBinary::Claude,
+            &env,
+            Path::new("/nonexistent"),
+            since,
+            UsageTotals::default(),
+        );
+        assert_eq!(other.final_usage(Some("s2"), UsageTotals::default()).totals, UsageTotals::default());
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 pub use amplihack_agent::DeliveryError;
 pub use amplihack_agent::command::DeliveredCommand;
-use amplihack_agent::{AgentCommand, Installed, Options, RunMode};
+use amplihack_agent::{AgentCommand, AgentRunOptions, Installed, RunMode};
 use amplihack_utils::agent_binary::AgentBinary;
 use amplihack_utils::env::Env;
 use amplihack_utils::prompt_delivery::{PromptDelivery, from_env_in};
@@ -61,7 +61,7 @@ fn build_in(
     env: &Env,
 ) -> Result<DeliveredCommand, DeliveryError> {
     let extra: Vec<OsString> = extra_args.iter().map(OsString::from).collect();
-    let (installed, options) = (Installed::assumed(agent), Options::default());
+    let (installed, options) = (Installed::from_agent(agent), AgentRunOptions::default());
     let mut delivered = AgentCommand {
         extra: &extra,
         ..AgentCommand::new(&installed, RunMode::Headless, Some(prompt), &options, project_path)
@@ -83,7 +83,7 @@ mod tests {
     #[test]
     fn an_unknown_value_of_the_variable_is_in_the_warnings_of_a_request_that_may_come_from_it() {
         let warnings = |value: &str, requested| {
-            let env = Env::empty().with(ENV_VAR_NAME, value);
+            let env = Env::empty().with_variable(ENV_VAR_NAME, value);
             build_in(AgentBinary::Claude, Path::new("/"), &[], "hi", requested, &env).unwrap().warnings
         };
         assert_eq!(warnings("pigeon", PromptDelivery::Auto), [DeliveryWarning::UnknownRequest]);

@@ -1,48 +1,49 @@
 //! Carrying a plan out: say who is in charge, start the agent, wait for its end.
 
 use amplihack_agent::RunMode;
-use amplihack_hooks::injection::Written;
 use amplihack_session::{
-    AgentRun, Captured, Deadlines, Denials, Input, Interrupts, Output, RunEnd, RunError, RunOutcome, RunSpec,
-    Terminal,
+    AgentRun, CapturedOutput, ChildInput, ChildOutput, Deadlines, EndEvidence, GuardDenials,
+    InterruptSignals, RunEnd, RunError, RunOutcome, RunSpec, RunStopper, TerminalMode,
 };
 use amplihack_utils::launcher_context::{self, LauncherContext, SessionContext, SessionId};
 
 use crate::error::LaunchError;
-use crate::notice::Notice;
-use crate::plan::Plan;
+use crate::liveness::{GuardRecord, RunningGuard, WatchOptions};
+use crate::notice::LaunchNotice;
+use crate::plan::LaunchPlan;
 
-/// What this process is to the run.
+/// Role of this process for the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Hosting {
-    /// One of our binaries, here for this run: it passes signals on and takes orphans of the run as its own children.
+pub enum LaunchHosting {
+    /// A binary of ours, here for this run: it passes signals on and takes orphans of the run as its own children.
     Binary,
     /// A program that uses this library: its signals and its children are left alone.
     Library,
 }
 
-/// Where the agent's output goes.
+/// Destinations of the agent's output.
 #[derive(Debug, Clone, Copy)]
-pub struct Streams {
+pub struct LaunchStreams {
     /// Standard output.
-    pub stdout: Output,
+    pub stdout: ChildOutput,
     /// Standard error.
-    pub stderr: Output,
+    pub stderr: ChildOutput,
     /// Deadlines of the run.
     pub deadlines: Deadlines,
 }
 
-impl Default for Streams {
+impl Default for LaunchStreams {
     fn default() -> Self {
-        Self { stdout: Output::Inherit, stderr: Output::Inherit, deadlines: Deadlines::default() }
+        Self { stdout: ChildOutput::Inherit, stderr: ChildOutput::Inherit, deadlines: Deadlines::default() }
     }
 }
 
 /// A running agent.
-pub struct Launched {
+pub struct LaunchedAgent {
     run: AgentRun,
-    guard: Option<Written>,
+    guard: Option<RunningGuard>,
     fail_on_denial: bool,
+    is_headless: bool,
     // Last: the session's directory goes when the guard's is gone.
     session: SessionMark,
 }
@@ -53,9 +54,9 @@ pub struct LaunchReport {
     /// The end of the run.
     pub end: RunEnd,
     /// Standard output, if it was captured.
-    pub stdout: Captured,
+    pub stdout: CapturedOutput,
     /// Lines for a person.
-    pub notices: Vec<Notice>,
+    pub notices: Vec<LaunchNotice>,
 }
 
 /// The session's context file, removed when the launch ends.
@@ -79,26 +80,31 @@ impl Drop for SessionMark {
 /// The repository's context file and the session's are written first, so that no descendant can ask too early. A file
 /// that cannot be written is a notice, not an error.
 pub async fn start(
-    plan: Plan,
-    hosting: Hosting,
-    streams: Streams,
-) -> Result<(Launched, Vec<Notice>), LaunchError> {
+    plan: LaunchPlan,
+    hosting: LaunchHosting,
+    streams: LaunchStreams,
+) -> Result<(LaunchedAgent, Vec<LaunchNotice>), LaunchError> {
     // Dropped in reverse: the session's directory goes when the guard's is gone.
-    let Prepared { session, guard, spec, notices } = prepare(plan, hosting, streams)?;
+    let is_headless = plan.mode == RunMode::Headless;
+    let PreparedLaunch { session, guard, spec, notices } = prepare_launch(plan, hosting, streams)?;
     let run = AgentRun::start(spec).await?;
-    Ok((Launched { run, guard, fail_on_denial: false, session }, notices))
+    Ok((LaunchedAgent { run, guard, fail_on_denial: false, is_headless, session }, notices))
 }
 
 /// A run that is ready to start, and what must live as long as it does.
-pub(crate) struct Prepared {
+pub(crate) struct PreparedLaunch {
     pub(crate) spec: RunSpec,
-    pub(crate) guard: Option<Written>,
+    pub(crate) guard: Option<RunningGuard>,
     pub(crate) session: SessionMark,
-    pub(crate) notices: Vec<Notice>,
+    pub(crate) notices: Vec<LaunchNotice>,
 }
 
 /// Says who is in charge, writes the guard, and describes the run.
-pub(crate) fn prepare(plan: Plan, hosting: Hosting, streams: Streams) -> Result<Prepared, LaunchError> {
+pub(crate) fn prepare_launch(
+    plan: LaunchPlan,
+    hosting: LaunchHosting,
+    streams: LaunchStreams,
+) -> Result<PreparedLaunch, LaunchError> {
     let mut notices = Vec::new();
     let agent = plan.installed.agent;
     let home = plan.env.amplihack_home();
@@ -106,28 +112,38 @@ pub(crate) fn prepare(plan: Plan, hosting: Hosting, streams: Streams) -> Result<
     if let Some(home) = &home
         && let Err(error) = SessionContext::of_this_process(agent, &plan.cwd).write(home, &plan.session)
     {
-        notices.push(Notice::Context(error));
+        notices.push(LaunchNotice::Context(error));
     }
     let context = LauncherContext::of_this_process(agent, plan.session.clone(), &plan.cwd);
     if let Err(error) = launcher_context::write(&plan.cwd, &plan.env, &context) {
-        notices.push(Notice::Context(error));
+        notices.push(LaunchNotice::Context(error));
     }
     // Without its guard an agent is not started.
-    let guard = plan.guard.map(|guard| guard.write()).transpose()?;
+    let stopper = RunStopper::default();
+    // A person is told, and decides; where there is none, the run ends.
+    let watched = WatchOptions {
+        stopper: (plan.mode == RunMode::Headless).then(|| stopper.clone()),
+        is_streamed: plan.streamed,
+        is_task: plan.is_task,
+    };
+    let guard = plan
+        .guard
+        .map(|guard| RunningGuard::start_guard(&guard, agent, watched, (&plan.env, &plan.cwd)))
+        .transpose()?;
     let terminal = match plan.mode {
-        RunMode::Headless => Terminal::Detached,
-        RunMode::Interactive => Terminal::Owned,
+        RunMode::Headless => TerminalMode::Detached,
+        RunMode::Interactive => TerminalMode::Owned,
     };
     let stdin = match (plan.stdin_payload, terminal) {
-        (Some(bytes), _) => Input::Bytes(bytes),
-        (None, Terminal::Owned) => Input::Inherit,
+        (Some(bytes), _) => ChildInput::Bytes(bytes),
+        (None, TerminalMode::Owned) => ChildInput::Inherit,
         // Arguments of the user's own pass through with the user's stdin.
-        (None, Terminal::Detached) if plan.delivery.is_none() => Input::Inherit,
-        (None, Terminal::Detached) => Input::Null,
+        (None, TerminalMode::Detached) if plan.delivery.is_none() => ChildInput::Inherit,
+        (None, TerminalMode::Detached) => ChildInput::Null,
     };
     let interrupts = match (hosting, plan.interrupts) {
-        (Hosting::Library, _) => Interrupts::none(),
-        (Hosting::Binary, interrupts) => interrupts.unwrap_or_else(Interrupts::listen),
+        (LaunchHosting::Library, _) => InterruptSignals::without_signals(),
+        (LaunchHosting::Binary, interrupts) => interrupts.unwrap_or_else(InterruptSignals::listen_from_now),
     };
     let spec = RunSpec {
         stdin,
@@ -139,14 +155,15 @@ pub(crate) fn prepare(plan: Plan, hosting: Hosting, streams: Streams) -> Result<
         grace: plan.grace,
         tag: plan.session.to_string(),
         record: plan.record,
-        subreaper: hosting == Hosting::Binary,
+        subreaper: hosting == LaunchHosting::Binary,
         interrupts,
+        stopper,
         ..RunSpec::new(plan.command)
     };
-    Ok(Prepared { spec, guard, session, notices })
+    Ok(PreparedLaunch { spec, guard, session, notices })
 }
 
-impl Launched {
+impl LaunchedAgent {
     /// Holds a success to a guard that denied nothing.
     #[must_use]
     pub fn failing_on_denial(self, fail_on_denial: bool) -> Self {
@@ -160,39 +177,93 @@ impl Launched {
 
     /// Waits for the end of the run.
     pub async fn wait(self) -> Result<LaunchReport, RunError> {
-        let (mut end, stdout) = self.run.wait_for_end().await?;
-        take_denials(&mut end, self.guard.as_ref(), self.fail_on_denial);
-        let notices = finish_notices(&end);
+        self.wait_telling(&mut |_| {}).await
+    }
+
+    /// Waits for the end of the run. What speaks against its guard is told to `tell` at once, and again in the report.
+    pub async fn wait_telling(self, tell: &mut dyn FnMut(LaunchNotice)) -> Result<LaunchReport, RunError> {
+        let Self { run, guard, fail_on_denial, is_headless, session } = self;
+        let mut end = std::pin::pin!(run.wait_for_end());
+        let (mut end, stdout) = loop {
+            let Some(guard) = &guard else { break end.await? };
+            tokio::select! {
+                ended = &mut end => break ended?,
+                finding = guard.liveness.next_finding() => tell(LaunchNotice::GuardFound(vec![finding])),
+            }
+        };
+        let rules = GuardRules { fail_on_denial, is_headless };
+        let mut notices = judge_guard(&mut end, guard.as_ref(), rules);
+        notices.extend(finish_notices(&end));
+        drop((guard, session));
         Ok(LaunchReport { end, stdout, notices })
     }
 }
 
-/// Takes the denials of a launch into its end: unknown without a guard, and where its reports are gone. With `fail_on_denial`,
-/// a success is held to them.
-pub(crate) fn take_denials(end: &mut RunEnd, guard: Option<&Written>, fail_on_denial: bool) {
-    end.denials = guard.and_then(Written::denials).map_or(Denials::Unknown, Denials::Known);
-    if fail_on_denial {
+/// Rules that a run is held to.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct GuardRules {
+    /// A success in which the policy denied a call is none.
+    pub(crate) fail_on_denial: bool,
+    /// Nobody attends it.
+    pub(crate) is_headless: bool,
+}
+
+/// Takes what is known of a launch's guard into its end: denials are unknown without a guard, and where its reports are gone. A run whose
+/// guard was not in force is `unguarded` if nobody attended it. With `fail_on_denial`, a success is held to the denials.
+pub(crate) fn judge_guard(
+    end: &mut RunEnd,
+    guard: Option<&RunningGuard>,
+    rules: GuardRules,
+) -> Vec<LaunchNotice> {
+    let mut notices = Vec::new();
+    end.denials = GuardDenials::Unknown;
+    if let Some(guard) = guard {
+        let GuardRecord { denials, findings, unaudited, unlisted, changed_policy } =
+            guard.liveness.finish_watch(end.is_success());
+        end.denials = denials;
+        if let Some(finding) = findings.first().filter(|_| rules.is_headless || rules.fail_on_denial)
+            && end.signal.is_none()
+        {
+            end.settle_outcome(
+                RunOutcome::Unguarded,
+                format!("the guard was not in force: {finding}"),
+                EndEvidence::Guard,
+            );
+        }
+        if !findings.is_empty() {
+            notices.push(LaunchNotice::GuardFound(findings));
+        }
+        notices.extend(unaudited.map(LaunchNotice::Unaudited));
+        if !changed_policy.is_empty() {
+            notices.push(LaunchNotice::PolicyChanged(changed_policy));
+        }
+        if !unlisted.is_empty() {
+            notices.push(LaunchNotice::UnlistedTools(unlisted));
+        }
+    }
+    if rules.fail_on_denial {
         end.hold_to_denials();
     }
+    notices
 }
 
 /// Lines for a person about the end of a launch.
-pub(crate) fn finish_notices(end: &RunEnd) -> Vec<Notice> {
+pub(crate) fn finish_notices(end: &RunEnd) -> Vec<LaunchNotice> {
     let mut notices = Vec::new();
     if let Some(bytes) = end.unread_prompt {
-        notices.push(Notice::PromptUnread { bytes });
+        notices.push(LaunchNotice::PromptUnread { bytes });
     }
-    if !end.denials.rules().is_empty() {
-        notices.push(Notice::Denied(end.denials.rules().to_vec()));
+    if !end.denials.denied_rules().is_empty() {
+        notices.push(LaunchNotice::Denied(end.denials.denied_rules().to_vec()));
     }
-    if end.outcome() == RunOutcome::Unguarded {
-        notices.push(Notice::DenialsUnknown);
+    if end.outcome() == RunOutcome::Unguarded && end.denials == GuardDenials::Unknown {
+        notices.push(LaunchNotice::DenialsUnknown);
     }
     if !end.background.is_empty() {
-        notices.push(Notice::Background(end.background.clone()));
+        notices.push(LaunchNotice::Background(end.background.clone()));
     }
     if !end.survivors.is_empty() {
-        notices.push(Notice::Survivors(end.survivors.clone()));
+        notices.push(LaunchNotice::Survivors(end.survivors.clone()));
     }
     notices
 }

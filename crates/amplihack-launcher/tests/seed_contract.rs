@@ -9,17 +9,18 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::time::Duration;
 
-use amplihack_agent::{AgentCommand, DeliveryError, Installed, Options};
-use amplihack_launcher::doctor::channels;
+use amplihack_agent::{AgentCommand, AgentRunOptions, DeliveryError, Installed};
+use amplihack_launcher::doctor::agent_channels;
 use amplihack_launcher::flag_matrix::{AgentBinary, RunMode, prompt_delivery_caps_for};
 use amplihack_launcher::prompt_delivery::{DeliveredCommand, build_tool_command_with_prompt_delivery};
 use amplihack_launcher::{
-    Hosting, LaunchError, LaunchReport, LaunchRequest, Notice, Plan, Streams, Task, plan, start,
+    LaunchError, LaunchHosting, LaunchNotice, LaunchPlan, LaunchReport, LaunchRequest, LaunchStreams,
+    LaunchTask, plan_launch, start,
 };
-use amplihack_session::{Deadlines, Output, RunSpec, run_blocking};
+use amplihack_session::{ChildOutput, Deadlines, RunSpec, run_blocking};
 use amplihack_testkit::script::{StdinPlan, Step};
 use amplihack_testkit::{Sandbox, Script, logged};
-use amplihack_utils::config::Config;
+use amplihack_utils::config::LayeredConfig;
 use amplihack_utils::prompt_delivery::{
     DeliveryCaps, DeliveryMode, DeliveryWarning, PromptDelivery, deliver,
 };
@@ -98,11 +99,11 @@ fn degrading(requested: PromptDelivery, effective: DeliveryMode) -> Vec<Delivery
     vec![DeliveryWarning::UnsupportedMode { requested, effective }]
 }
 
-fn task(prompt: &str, requested: PromptDelivery) -> Task {
-    Task::Prompt {
+fn task(prompt: &str, requested: PromptDelivery) -> LaunchTask {
+    LaunchTask::Prompt {
         prompt: Some(prompt.to_owned()),
         requested,
-        options: Options::default(),
+        options: AgentRunOptions::default(),
         before_verb: Vec::new(),
         extra: Vec::new(),
     }
@@ -113,8 +114,9 @@ fn planned(
     agent: AgentBinary,
     prompt: &str,
     requested: PromptDelivery,
-) -> Result<Plan, LaunchError> {
-    let config = Config::load_with(Path::new("/nonexistent"), sandbox.env(), &sandbox.work(), &[]).unwrap();
+) -> Result<LaunchPlan, LaunchError> {
+    let config =
+        LayeredConfig::load_with(Path::new("/nonexistent"), sandbox.env(), &sandbox.work(), &[]).unwrap();
     let task = task(prompt, requested);
     let request = LaunchRequest {
         agent,
@@ -124,19 +126,19 @@ fn planned(
         guard: None,
         cwd: sandbox.work(),
     };
-    plan(request, sandbox.env(), &config)
+    plan_launch(request, sandbox.env(), &config)
 }
 
 /// Carries a plan out, through the one door that every launch takes.
-fn launch(plan: Plan) -> (LaunchReport, Vec<Notice>) {
-    let streams = Streams {
-        stdout: Output::Tail(1 << 20),
-        stderr: Output::Tail(1 << 20),
+fn launch(plan: LaunchPlan) -> (LaunchReport, Vec<LaunchNotice>) {
+    let streams = LaunchStreams {
+        stdout: ChildOutput::Tail(1 << 20),
+        stderr: ChildOutput::Tail(1 << 20),
         deadlines: Deadlines { total: Some(Duration::from_secs(30)), ..Deadlines::default() },
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        let (launched, mut notices) = start(plan, Hosting::Library, streams).await.unwrap();
+        let (launched, mut notices) = start(plan, LaunchHosting::Library, streams).await.unwrap();
         let mut report = launched.wait().await.unwrap();
         notices.append(&mut report.notices);
         (report, notices)
@@ -228,7 +230,7 @@ mod regression_contract {
     }
 
     fn interactive(requested: PromptDelivery) -> DeliveredCommand {
-        let (installed, options) = (Installed::assumed(AgentBinary::Claude), Options::default());
+        let (installed, options) = (Installed::from_agent(AgentBinary::Claude), AgentRunOptions::default());
         AgentCommand::new(&installed, RunMode::Interactive, Some("x"), &options, Path::new("/"))
             .deliver(requested)
             .unwrap()
@@ -279,7 +281,8 @@ mod regression_contract {
         let caps = DeliveryCaps::all_modes("--prompt-file");
         let handle = deliver(&mut command, &prompt, PromptDelivery::Tempfile, &caps).unwrap();
         let file = handle.tempfile_path().unwrap().to_owned();
-        let spec = RunSpec { stdout: Output::Head(1 << 20), keep: Box::new(handle), ..RunSpec::new(command) };
+        let spec =
+            RunSpec { stdout: ChildOutput::Head(1 << 20), keep: Box::new(handle), ..RunSpec::new(command) };
         let outcome = run_blocking(spec).unwrap();
         assert!(outcome.stdout.bytes == prompt.as_bytes(), "read late, and whole");
         assert!(!file.exists() && !file.parent().unwrap().exists(), "gone with its handle");
@@ -311,7 +314,7 @@ mod regression_contract {
         let prompt = long_prompt();
         for agent in AgentBinary::ALL {
             for requested in REQUESTS {
-                let report = format!("{:?}", channels(agent, requested));
+                let report = format!("{:?}", agent_channels(agent, requested));
                 assert!(report.contains("capabilities") && !report.contains(MARK), "{report}");
                 let delivered = match build(agent, &prompt, requested) {
                     Ok(delivered) => delivered,
@@ -396,7 +399,7 @@ mod security_and_lifecycle {
         let mut command = Command::new("sh");
         command.args(["-c", "sleep 0.3; test -e \"$1\" && echo early; exit 0", "sh"]).arg(&mark);
         let spec = RunSpec {
-            stdout: Output::Head(100),
+            stdout: ChildOutput::Head(100),
             keep: Box::new(Handle(mark.clone())),
             ..RunSpec::new(command)
         };
@@ -432,9 +435,9 @@ mod security_and_lifecycle {
                 let caps = prompt_delivery_caps_for(agent);
                 assert!(!caps.supports_tempfile, "{agent}: no CLI has a file for a task prompt");
                 if let Ok(delivered) = build(agent, &long_prompt(), requested) {
-                    assert!(caps.supports(delivered.selected_mode), "{agent} {requested}");
+                    assert!(caps.supports_mode(delivered.selected_mode), "{agent} {requested}");
                 }
-                let listed = channels(agent, requested).capabilities;
+                let listed = agent_channels(agent, requested).capabilities;
                 assert_eq!(listed.contains(&DeliveryMode::Stdin), caps.supports_stdin, "{agent} {requested}");
             }
         }

@@ -1,4 +1,4 @@
-//! What a run made besides files that git sees: commits, branches, stashes, half-done operations, repositories inside, ignored files.
+//! Results of a run besides files that git sees: commits, branches, stashes, half-done operations, inner repositories, ignored files.
 //! The state of the repository is captured at the beginning and at the end, and compared: one view of "changed" for reports and for
 //! the removal of worktrees.
 
@@ -8,20 +8,20 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write as _};
 use std::path::Path;
 
-use amplihack_utils::git::{path, path_of};
+use amplihack_utils::git::{answer_path, path_of};
 use amplihack_utils::launcher_context::RELATIVE_PATH;
 use serde::{Deserialize, Serialize};
 
 use crate::error::AutoError;
 use crate::names::first_names;
-use crate::process::Processes;
-use crate::snapshots::Snapshots;
-use crate::worktree::Tree;
-use listing::{Listing, of_directory};
+use crate::process::RunProcesses;
+use crate::snapshots::SnapshotStore;
+use crate::worktree::RunWorktree;
+use listing::{FileDigests, directory_digest};
 
-/// Where the state at the beginning is kept, in the run's directory.
+/// File of the state at the beginning, in the run's directory.
 const FILE: &str = "baseline.json";
-/// What git leaves in its directory while an operation waits for its end.
+/// Files that git leaves in its directory while an operation waits for its end.
 const UNFINISHED: &[(&str, &str)] = &[
     ("rebase-merge", "a half-done rebase"),
     ("rebase-apply", "a half-done rebase or am"),
@@ -56,20 +56,20 @@ pub struct RepositoryState {
     /// Commits that only the working tree's own `HEAD` and its log name.
     #[serde(default)]
     own_commits: BTreeSet<String>,
-    /// What git does not track, by its first directory.
+    /// Files that git does not track, by their first directory.
     #[serde(default)]
-    ignored: Listing,
+    ignored: FileDigests,
     /// Submodules and repositories inside, by path.
     #[serde(default)]
-    inner: Listing,
+    inner: FileDigests,
     /// Directories of which not all could be seen.
     #[serde(default)]
     unknown: BTreeSet<String>,
 }
 
-/// One kind of thing that differs from the beginning, in words that fit "it holds …".
+/// A kind of difference from the beginning, in words that fit "it holds …".
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Difference {
+pub enum RepositoryDifference {
     /// Files that git sees.
     Files,
     /// The index.
@@ -88,21 +88,21 @@ pub enum Difference {
     Inner(Vec<String>),
     /// Files that git ignores.
     Ignored(Vec<String>),
-    /// What cannot be compared with the beginning, since not all of it can be seen.
+    /// Paths that cannot be compared with the beginning, since not all of them can be seen.
     Unknown(Vec<String>),
 }
 
-impl fmt::Display for Difference {
+impl fmt::Display for RepositoryDifference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Files => f.write_str("changes"),
             Self::Staged => f.write_str("changes in its index"),
-            Self::Detached(commit) => write!(f, "a commit on a detached HEAD ({})", short(commit)),
+            Self::Detached(commit) => write!(f, "a commit on a detached HEAD ({})", short_commit(commit)),
             Self::Commits(commits) => {
                 write!(
                     f,
                     "commits that are not merged ({})",
-                    first_names(&commits.iter().map(|one| short(one)).collect::<Vec<_>>())
+                    first_names(&commits.iter().map(|one| short_commit(one)).collect::<Vec<_>>())
                 )
             }
             Self::Ref(name) => {
@@ -127,7 +127,7 @@ impl fmt::Display for Difference {
 }
 
 /// `differences` in words: "it holds …".
-pub fn reason(differences: &[Difference]) -> String {
+pub fn describe_differences(differences: &[RepositoryDifference]) -> String {
     let words: Vec<String> = differences.iter().map(ToString::to_string).collect();
     match words.split_last() {
         Some((last, [])) => format!("it holds {last}"),
@@ -139,20 +139,20 @@ pub fn reason(differences: &[Difference]) -> String {
 impl RepositoryState {
     /// The state of the repository now. `own` is the worktree of the run, where it has one.
     pub async fn capture(
-        processes: &Processes,
-        snapshots: &Snapshots,
-        own: Option<&Tree>,
+        processes: &RunProcesses,
+        snapshots: &SnapshotStore,
+        own: Option<&RunWorktree>,
     ) -> Result<Self, AutoError> {
         let tree = snapshots.capture(processes).await?;
         let root = snapshots.root();
         let asked = async |args: &[&str]| -> Result<Option<String>, AutoError> {
-            let said = processes.git_says(root, &[], args).await?;
+            let said = processes.run_git_unchecked(root, &[], args).await?;
             let text = String::from_utf8_lossy(&said.stdout).trim().to_owned();
-            Ok(said.exit.success().then_some(text).filter(|text| !text.is_empty()))
+            Ok(said.exit.is_success().then_some(text).filter(|text| !text.is_empty()))
         };
         let head = asked(&["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]).await?;
         let branch = asked(&["symbolic-ref", "--quiet", "HEAD"]).await?;
-        let (refs, others) = refs(processes, root, own).await?;
+        let (refs, others) = list_refs(processes, root, own).await?;
         let staged = match &head {
             Some(_) => {
                 asked(&["diff-index", "--cached", "--name-only", "--ignore-submodules=none", "HEAD", "--"])
@@ -169,21 +169,25 @@ impl RepositoryState {
             head,
             branch,
             refs,
-            stashes: stashes(processes, root, &others).await?,
-            unfinished: unfinished(processes, root).await?,
+            stashes: list_stashes(processes, root, &others).await?,
+            unfinished: list_unfinished(processes, root).await?,
             staged: staged.is_some(),
             own_commits,
             ..Self::default()
         };
-        state.list(processes, snapshots).await?;
+        state.list_untracked(processes, snapshots).await?;
         Ok(state)
     }
 
     /// Lists what git does not track, and looks into the repositories inside.
-    async fn list(&mut self, processes: &Processes, snapshots: &Snapshots) -> Result<(), AutoError> {
+    async fn list_untracked(
+        &mut self,
+        processes: &RunProcesses,
+        snapshots: &SnapshotStore,
+    ) -> Result<(), AutoError> {
         let root = snapshots.root();
         let mut inner: BTreeSet<Vec<u8>> = BTreeSet::new();
-        for line in snapshots.listed(processes, ["ls-files", "-z", "--stage"]).await? {
+        for line in snapshots.list_fields(processes, ["ls-files", "-z", "--stage"]).await? {
             if let Some(at) =
                 line.iter().position(|byte| *byte == b'\t').filter(|_| line.starts_with(b"160000 "))
             {
@@ -194,11 +198,11 @@ impl RepositoryState {
         // What could not be added: a repository without a commit, a file that cannot be read.
         let others = ["ls-files", "-z", "--others", "--exclude-standard"];
         for args in [&ignored[..], &others[..]] {
-            for name in snapshots.listed(processes, args.iter().copied()).await? {
+            for name in snapshots.list_fields(processes, args.iter().copied()).await? {
                 match name.strip_suffix(b"/") {
                     Some(name) => drop(inner.insert(name.to_vec())),
                     None if is_ours(&name) => {}
-                    None => self.ignored.file(root, &path_of(&name)),
+                    None => self.ignored.enter_file(root, &path_of(&name)),
                 }
             }
         }
@@ -206,37 +210,37 @@ impl RepositoryState {
             return Ok(());
         }
         let common = ["rev-parse", "--path-format=absolute", "--git-common-dir"];
-        let common = path(&processes.git("look for the repository", root, &[], common).await?);
+        let common = answer_path(&processes.run_git("look for the repository", root, &[], common).await?);
         let common = common.canonicalize().unwrap_or(common);
         for name in inner {
             let name = path_of(&name);
-            match of_directory(&root.join(&name), &common) {
+            match directory_digest(&root.join(&name), &common) {
                 // An empty directory, as of a submodule that is not checked out, holds nothing.
                 Some(0) => {}
-                Some(digest) => self.inner.enter(&name.to_string_lossy(), digest),
+                Some(digest) => self.inner.enter_group(&name.to_string_lossy(), digest),
                 None => _ = self.unknown.insert(name.to_string_lossy().into_owned()),
             }
         }
         Ok(())
     }
 
-    /// What differs in `now` from this state.
-    pub fn differences(&self, now: &Self) -> Vec<Difference> {
+    /// Returns the differences of `now` from this state.
+    pub fn find_differences(&self, now: &Self) -> Vec<RepositoryDifference> {
         let mut found = Vec::new();
         if now.tree != self.tree {
-            found.push(Difference::Files);
+            found.push(RepositoryDifference::Files);
         }
         if now.staged && !self.staged && now.tree == self.tree {
-            found.push(Difference::Staged);
+            found.push(RepositoryDifference::Staged);
         }
         let mut commits: Vec<String> = now.own_commits.difference(&self.own_commits).cloned().collect();
         let detached = now.head.clone().filter(|_| now.branch.is_none() && self.branch.is_some());
         if let Some(head) = detached.filter(|head| commits.contains(head)) {
             commits.retain(|commit| *commit != head);
-            found.push(Difference::Detached(head));
+            found.push(RepositoryDifference::Detached(head));
         }
         if !commits.is_empty() {
-            found.push(Difference::Commits(commits));
+            found.push(RepositoryDifference::Commits(commits));
         }
         let moved = now.refs.iter().filter(|(name, commit)| self.refs.get(*name) != Some(commit));
         // One that stands where another stood at the beginning holds nothing new.
@@ -244,11 +248,11 @@ impl RepositoryState {
         found.extend(
             moved
                 .filter(|(_, commit)| !known.contains(commit))
-                .map(|(name, _)| Difference::Ref(name.clone())),
+                .map(|(name, _)| RepositoryDifference::Ref(name.clone())),
         );
         let stashes = now.stashes.iter().filter(|stash| !self.stashes.contains(stash)).count();
         if stashes > 0 {
-            found.push(Difference::Stash(stashes));
+            found.push(RepositoryDifference::Stash(stashes));
         }
         let unfinished =
             |name: &&String| UNFINISHED.iter().find(|(known, _)| known == *name).map(|(_, words)| *words);
@@ -256,17 +260,18 @@ impl RepositoryState {
             now.unfinished
                 .difference(&self.unfinished)
                 .filter_map(|name| unfinished(&name))
-                .map(Difference::Unfinished),
+                .map(RepositoryDifference::Unfinished),
         );
-        let (inner, ignored) = (self.inner.differing(&now.inner), self.ignored.differing(&now.ignored));
+        let (inner, ignored) =
+            (self.inner.changed_groups(&now.inner), self.ignored.changed_groups(&now.ignored));
         if !inner.is_empty() {
-            found.push(Difference::Inner(inner));
+            found.push(RepositoryDifference::Inner(inner));
         }
         if !ignored.is_empty() {
-            found.push(Difference::Ignored(ignored));
+            found.push(RepositoryDifference::Ignored(ignored));
         }
         if !now.unknown.is_empty() {
-            found.push(Difference::Unknown(now.unknown.iter().cloned().collect()));
+            found.push(RepositoryDifference::Unknown(now.unknown.iter().cloned().collect()));
         }
         found
     }
@@ -283,7 +288,7 @@ impl RepositoryState {
         }
     }
 
-    /// This state with other files that git sees.
+    /// The state with other files that git sees.
     pub(crate) fn with_files(&self, tree: &str) -> Self {
         Self { tree: tree.to_owned(), ..self.clone() }
     }
@@ -301,9 +306,9 @@ impl RepositoryState {
     /// Stores the state at the beginning in the run's directory.
     pub(crate) fn store(&self, directory: &Path) -> Result<(), AutoError> {
         let file = directory.join(FILE);
-        let text = serde_json::to_vec(self).map_err(|error| AutoError::file(&file)(error.into()))?;
-        amplihack_utils::fs::write_atomic(&file, &text, 0o600, amplihack_utils::fs::Durability::Process)
-            .map_err(AutoError::file(&file))
+        let text = serde_json::to_vec(self).map_err(|error| AutoError::for_path(&file)(error.into()))?;
+        amplihack_utils::fs::write_atomic(&file, &text, 0o600, amplihack_utils::fs::WriteDurability::Process)
+            .map_err(AutoError::for_path(&file))
     }
 
     /// The state at the beginning of the run in `directory`; `None` if it has none that can be read, as runs of older versions.
@@ -313,13 +318,13 @@ impl RepositoryState {
 }
 
 /// The refs that may hold work of this run, with their commits; and the branches that are checked out elsewhere, which belong there.
-async fn refs(
-    processes: &Processes,
+async fn list_refs(
+    processes: &RunProcesses,
     root: &Path,
-    own: Option<&Tree>,
+    own: Option<&RunWorktree>,
 ) -> Result<(BTreeMap<String, String>, BTreeSet<String>), AutoError> {
     let args = ["for-each-ref", "--format=%(objectname)%00%(refname)%00%(worktreepath)%00"];
-    let said = processes.git("list the branches", root, &[], args).await?;
+    let said = processes.run_git("list the branches", root, &[], args).await?;
     let fields: Vec<&[u8]> = said.split(|byte| *byte == 0).collect();
     let (mut refs, mut others) = (BTreeMap::new(), BTreeSet::new());
     let here = root.canonicalize().unwrap_or_else(|_| root.to_owned());
@@ -345,14 +350,15 @@ async fn refs(
 }
 
 /// The stashes, newest first, without those that were made on a branch of another worktree.
-async fn stashes(
-    processes: &Processes,
+async fn list_stashes(
+    processes: &RunProcesses,
     root: &Path,
     others: &BTreeSet<String>,
 ) -> Result<Vec<String>, AutoError> {
-    let said =
-        processes.git_says(root, &[], ["reflog", "show", "--format=%H %gs", "refs/stash", "--"]).await?;
-    if !said.exit.success() {
+    let said = processes
+        .run_git_unchecked(root, &[], ["reflog", "show", "--format=%H %gs", "refs/stash", "--"])
+        .await?;
+    if !said.exit.is_success() {
         return Ok(Vec::new());
     }
     let elsewhere = |line: &str| others.iter().any(|branch| line.contains(&format!("n {branch}:")));
@@ -362,30 +368,35 @@ async fn stashes(
 }
 
 /// The operations that wait for their end.
-async fn unfinished(processes: &Processes, root: &Path) -> Result<BTreeSet<String>, AutoError> {
+async fn list_unfinished(processes: &RunProcesses, root: &Path) -> Result<BTreeSet<String>, AutoError> {
     let directory =
-        processes.git("look for the repository", root, &[], ["rev-parse", "--absolute-git-dir"]).await?;
-    let directory = path(&directory);
+        processes.run_git("look for the repository", root, &[], ["rev-parse", "--absolute-git-dir"]).await?;
+    let directory = answer_path(&directory);
     let there = UNFINISHED.iter().filter(|(name, _)| directory.join(name).exists());
     Ok(there.map(|(name, _)| (*name).to_owned()).collect())
 }
 
 /// Commits that go with the worktree `own`: named by its `HEAD`, by what git remembers of that, or by its branch, and in no other ref.
-async fn own_commits(processes: &Processes, root: &Path, own: &Tree) -> Result<BTreeSet<String>, AutoError> {
+async fn own_commits(
+    processes: &RunProcesses,
+    root: &Path,
+    own: &RunWorktree,
+) -> Result<BTreeSet<String>, AutoError> {
     let mut named = String::new();
     let branch = format!("refs/heads/{}", own.branch);
     for log in ["HEAD", branch.as_str()] {
-        let said = processes.git_says(root, &[], ["reflog", "show", "--format=%H", log, "--"]).await?;
+        let said =
+            processes.run_git_unchecked(root, &[], ["reflog", "show", "--format=%H", log, "--"]).await?;
         named.push_str(&String::from_utf8_lossy(&said.stdout));
     }
     // Refs that only this worktree has.
     let refs = ["for-each-ref", "--format=%(objectname)", "refs/worktree", "refs/bisect", "refs/rewritten"];
-    let said = processes.git("look at the commits", root, &[], refs).await?;
+    let said = processes.run_git("look at the commits", root, &[], refs).await?;
     named.push_str(&String::from_utf8_lossy(&said));
     let heads = ["HEAD", &branch, "ORIG_HEAD", "FETCH_HEAD", "CHERRY_PICK_HEAD", "MERGE_HEAD", "REBASE_HEAD"];
     let check = ["cat-file", "--batch-check=%(objecttype) %(objectname)"];
     let asked = heads.join("\n").into_bytes();
-    let said = processes.git_fed("look at the commits", root, &[], check, asked).await?;
+    let said = processes.run_git_with_input("look at the commits", root, &[], check, asked).await?;
     // A name that is none is "… missing".
     for commit in String::from_utf8_lossy(&said).lines().filter_map(|line| line.strip_prefix("commit ")) {
         let _ = writeln!(named, "{commit}");
@@ -405,15 +416,16 @@ async fn own_commits(processes: &Processes, root: &Path, own: &Tree) -> Result<B
         "--exclude=refs/rewritten/*",
         "--glob=refs/*",
     ];
-    let said = processes.git_fed("look at the commits", root, &[], args, named.into_bytes()).await?;
+    let said =
+        processes.run_git_with_input("look at the commits", root, &[], args, named.into_bytes()).await?;
     Ok(String::from_utf8_lossy(&said).lines().map(str::to_owned).collect())
 }
 
-/// Whether amplihack itself wrote the file down there.
+/// Reports whether amplihack itself wrote the file there.
 fn is_ours(name: &[u8]) -> bool {
     name.strip_suffix(RELATIVE_PATH.as_bytes()).is_some_and(|above| above.is_empty() || above.ends_with(b"/"))
 }
 
-fn short(commit: &str) -> &str {
+fn short_commit(commit: &str) -> &str {
     commit.get(..9).unwrap_or(commit)
 }

@@ -1,13 +1,13 @@
-//! What an agent reports of its own work: a JSON object, or a fixed line at the end of its answer.
+//! An agent's report on its own work: a JSON object, or a fixed line at the end of its answer.
 
 use serde::{Deserialize, Serialize};
 
-use crate::prompts::shortened;
+use crate::prompts::shorten_text;
 
-/// What begins the line in which an agent says how far it is.
+/// Start of the line in which an agent reports its status.
 pub const MARK: &str = "AMPLIHACK-STATUS:";
 
-/// What Markdown may put around the line.
+/// Characters that Markdown may put around the line.
 const WRAP: [char; 4] = ['*', '`', '_', ' '];
 /// So far indented, a line is code in Markdown.
 const CODE_INDENT: usize = 4;
@@ -27,27 +27,27 @@ pub const SCHEMA: &str = r#"{
 }
 "#;
 
-/// How far an agent says it is.
+/// Progress of the work, as the agent reports it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Status {
+pub enum ClaimStatus {
     /// Everything that was asked for is done.
     Done,
     /// There is more to do.
     Working,
-    /// It cannot go on alone.
+    /// The agent cannot continue alone.
     Blocked,
 }
 
 /// An agent's word.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Claim {
-    /// How far it is.
-    pub status: Status,
-    /// What it did, or what it needs.
+pub struct AgentClaim {
+    /// Progress of the work.
+    pub status: ClaimStatus,
+    /// Summary of the work that was done, or of the help that is needed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
-    /// Whether the task asks for changes to files.
+    /// True if the task asks for changes to files; `None` if the agent does not report it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changes: Option<bool>,
 }
@@ -56,14 +56,14 @@ pub struct Claim {
 ///
 /// A line counts if it stands alone, outside of code blocks and quotes. Whoever mentions the line, or repeats how to write it,
 /// claims nothing.
-pub fn read(text: &str) -> Option<Claim> {
-    let mut claim: Claim =
+pub fn read(text: &str) -> Option<AgentClaim> {
+    let mut claim: AgentClaim =
         match last_line(text).and_then(|line| line.trim_start_matches(WRAP).strip_prefix(MARK)) {
-            Some(object) => alone(object)?,
+            Some(object) => parse_lone_object(object)?,
             None => serde_json::from_str(text).ok()?,
         };
     if let Some(summary) = &mut claim.summary {
-        *summary = shortened(summary, MAX_SUMMARY);
+        *summary = shorten_text(summary, MAX_SUMMARY);
     }
     Some(claim)
 }
@@ -81,7 +81,7 @@ fn last_line(text: &str) -> Option<&str> {
     prose.then(|| last.trim())
 }
 
-/// Whether a fence of `text` is still open at its end, by the rules of Markdown.
+/// Reports whether a fence of `text` is still open at its end, by the rules of Markdown.
 fn inside_fence(text: &str) -> bool {
     let mut open: Option<(char, usize)> = None;
     for line in text.lines() {
@@ -103,9 +103,9 @@ fn inside_fence(text: &str) -> bool {
 }
 
 /// The object in `text`, if nothing else stands there.
-fn alone(text: &str) -> Option<Claim> {
+fn parse_lone_object(text: &str) -> Option<AgentClaim> {
     let object = text.trim_start_matches(WRAP);
-    let mut read = serde_json::Deserializer::from_str(object).into_iter::<Claim>();
+    let mut read = serde_json::Deserializer::from_str(object).into_iter::<AgentClaim>();
     let claim = read.next()?.ok()?;
     let rest = object.get(read.byte_offset()..)?;
     rest.trim_start_matches(WRAP).is_empty().then_some(claim)
@@ -117,7 +117,7 @@ mod tests {
 
     use super::*;
 
-    fn status(text: &str) -> Option<Status> {
+    fn status(text: &str) -> Option<ClaimStatus> {
         read(text).map(|claim| claim.status)
     }
 
@@ -127,14 +127,14 @@ mod tests {
     fn the_last_line_holds_and_what_is_no_claim_is_none() {
         let object = "{\"status\":\"done\",\"summary\":\"it's\",\"changes\":true}";
         for (text, expected) in [
-            (format!("did it\n{DONE}"), Some(Status::Done)),
-            (format!("did it\r\n\r\n{DONE}\r\n \n"), Some(Status::Done)),
-            (format!("did it\n`{DONE}`\n\n"), Some(Status::Done)),
-            (format!("did it\n**AMPLIHACK-STATUS:** {object}"), Some(Status::Done)),
-            (format!("did it\n**AMPLIHACK-STATUS: {object}**"), Some(Status::Done)),
-            (format!("```sh\nls\n```\n{DONE}"), Some(Status::Done)),
-            (format!("{DONE}\nAMPLIHACK-STATUS: {{\"status\":\"working\"}}"), Some(Status::Working)),
-            (object.to_owned(), Some(Status::Done)),
+            (format!("did it\n{DONE}"), Some(ClaimStatus::Done)),
+            (format!("did it\r\n\r\n{DONE}\r\n \n"), Some(ClaimStatus::Done)),
+            (format!("did it\n`{DONE}`\n\n"), Some(ClaimStatus::Done)),
+            (format!("did it\n**AMPLIHACK-STATUS:** {object}"), Some(ClaimStatus::Done)),
+            (format!("did it\n**AMPLIHACK-STATUS: {object}**"), Some(ClaimStatus::Done)),
+            (format!("```sh\nls\n```\n{DONE}"), Some(ClaimStatus::Done)),
+            (format!("{DONE}\nAMPLIHACK-STATUS: {{\"status\":\"working\"}}"), Some(ClaimStatus::Working)),
+            (object.to_owned(), Some(ClaimStatus::Done)),
             // Goodbyes, mentions, repetitions.
             (format!("{DONE}\nBye!"), None),
             (format!("I will finish with {DONE}"), None),
@@ -173,7 +173,7 @@ mod tests {
             word in "[a-z]{1,8}",
             blank in "[ \r\n]{0,4}",
         ) {
-            let expected = (!inside_fence(&before)).then_some(Status::Done);
+            let expected = (!inside_fence(&before)).then_some(ClaimStatus::Done);
             prop_assert_eq!(status(&format!("{before}\n{DONE}{blank}")), expected);
             prop_assert_eq!(status(&format!("{before}\n{word} {DONE}{blank}")), None);
             prop_assert_eq!(status(&format!("{before}\n{DONE} {word}{blank}")), None);
@@ -186,13 +186,14 @@ mod tests {
     #[test]
     fn the_schema_describes_a_claim() {
         let schema: serde_json::Value = serde_json::from_str(SCHEMA).unwrap();
-        let claim = Claim { status: Status::Working, summary: Some("s".to_owned()), changes: Some(false) };
+        let claim =
+            AgentClaim { status: ClaimStatus::Working, summary: Some("s".to_owned()), changes: Some(false) };
         let written = serde_json::to_value(&claim).unwrap();
         let named =
             |value: &serde_json::Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
         assert_eq!(named(&written), named(&schema["properties"]));
         for status in schema["properties"]["status"]["enum"].as_array().unwrap() {
-            assert!(serde_json::from_value::<Status>(status.clone()).is_ok(), "{status}");
+            assert!(serde_json::from_value::<ClaimStatus>(status.clone()).is_ok(), "{status}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Why an unattended run cannot begin, go on, or be found.
+//! Errors for which an unattended run cannot begin, continue, or be found.
 
 use std::io;
 use std::path::PathBuf;
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use amplihack_agent::event::RunOutcome;
 use amplihack_launcher::LaunchError;
 use amplihack_session::RunError;
-use amplihack_utils::error::{ExitKind, Explain};
+use amplihack_utils::error::{ErrorExplanation, ExitKind};
 use amplihack_utils::lock::LockError;
 use amplihack_utils::log::LogError;
 use amplihack_utils::sys::Signal;
@@ -31,19 +31,19 @@ pub enum AutoError {
     Driven {
         /// The run.
         id: String,
-        /// What the lock says.
+        /// The lock's error.
         source: LockError,
     },
     /// There is no such run.
     #[error("no unattended run with the id {id:?} is kept")]
     NotFound {
-        /// What was looked for.
+        /// Id that was looked for.
         id: String,
     },
     /// There is no such group of runs.
     #[error("no parallel runs with the id {id:?} are kept")]
     NoGroup {
-        /// What was looked for.
+        /// Id that was looked for.
         id: String,
     },
     /// The run has ended.
@@ -60,7 +60,7 @@ pub enum AutoError {
         /// The directory.
         directory: PathBuf,
     },
-    /// Its worktree is gone with its branch.
+    /// The run's worktree is gone with its branch.
     #[error("the worktree {} is gone, and so is its branch {branch}", path.display())]
     WorktreeGone {
         /// The worktree.
@@ -84,23 +84,23 @@ pub enum AutoError {
     Prices {
         /// The agent.
         agent: amplihack_agent::AgentBinary,
-        /// What is wrong.
+        /// Fault in the prices.
         source: BadPrices,
     },
     /// A file or directory cannot be used.
     #[error("{}: {source}", path.display())]
     File {
-        /// Which.
+        /// Path of the file or directory.
         path: PathBuf,
-        /// What the system says.
+        /// Error of the system.
         source: io::Error,
     },
     /// Git cannot do what the run needs.
     #[error("git {what}: {said}")]
     Git {
-        /// What was tried.
+        /// Task that git was given, in words.
         what: &'static str,
-        /// What git said.
+        /// Error output of git, in one line.
         said: String,
     },
     /// A worktree begins with a commit.
@@ -112,9 +112,9 @@ pub enum AutoError {
     /// A worktree cannot lie there.
     #[error("a worktree cannot lie in {}: {why}", place.display())]
     WorktreePlace {
-        /// Where it would have been made.
+        /// Path at which it would have been made.
         place: PathBuf,
-        /// Why not.
+        /// Reason why it cannot lie there.
         why: String,
     },
     /// A worktree has the directories of its commit only.
@@ -128,7 +128,7 @@ pub enum AutoError {
     Setup {
         /// The command.
         command: String,
-        /// How it ended.
+        /// End of the command, in words.
         how: String,
         /// The end of its output, in one line.
         said: String,
@@ -144,7 +144,7 @@ pub enum AutoError {
     VerifyCannotRun {
         /// The command.
         command: String,
-        /// How it ended, and what it printed.
+        /// End of the command, and its output.
         found: String,
     },
     /// A check cannot turn, because it passes already.
@@ -167,13 +167,13 @@ pub enum AutoError {
         /// The signal.
         signal: Signal,
     },
-    /// It was given up before it began.
+    /// The run was given up before it began.
     #[error("not begun: all runs were ended")]
     GivenUp,
     /// The budget that it shares with others was used up before it began.
     #[error("not begun: {reason}")]
     BudgetSpent {
-        /// How, in words.
+        /// Reason, in words.
         reason: String,
     },
     /// Something is not done, since it would lose or overwrite work. Nothing was changed.
@@ -183,7 +183,7 @@ pub enum AutoError {
         kind: &'static str,
         /// The reason.
         message: String,
-        /// What to do instead.
+        /// Advice on what to do instead.
         hint: String,
     },
     /// The journal does not tell a run.
@@ -196,13 +196,13 @@ pub enum AutoError {
 
 impl AutoError {
     /// For `map_err`: the file or directory that cannot be used.
-    pub(crate) fn file(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
+    pub(crate) fn for_path(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
         move |source| Self::File { path, source }
     }
 }
 
-impl Explain for AutoError {
+impl ErrorExplanation for AutoError {
     fn kind(&self) -> &'static str {
         match self {
             Self::Launch(error) => error.kind(),
@@ -235,10 +235,10 @@ impl Explain for AutoError {
         }
     }
 
-    fn exit(&self) -> ExitKind {
+    fn exit_kind(&self) -> ExitKind {
         match self {
-            Self::Launch(error) => error.exit(),
-            Self::Run(error) => error.exit(),
+            Self::Launch(error) => error.exit_kind(),
+            Self::Run(error) => error.exit_kind(),
             Self::NotFound { .. }
             | Self::NoGroup { .. }
             | Self::DirectoryGone { .. }

@@ -1,11 +1,11 @@
-//! What a run gets when it continues after its end.
+//! New bounds of a run that continues after its end.
 
 use std::time::Duration;
 
-use amplihack_agent::Permissions;
+use amplihack_agent::PermissionLevel;
 use serde::{Deserialize, Serialize};
 
-use crate::spec::Spec;
+use crate::spec::AutoRunSpec;
 
 /// New bounds of a run that continues, counted from there. What is `None` holds as it is, and begins anew.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -29,13 +29,13 @@ pub struct RunExtension {
     /// The most that one of them may take.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verify_timeout: Option<Duration>,
-    /// What the agent may do without asking.
+    /// Permissions of the agent: what it may do without asking.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub permissions: Option<Permissions>,
+    pub permissions: Option<PermissionLevel>,
     /// The model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// How long an agent may be silent while no tool of it runs.
+    /// Longest time that an agent may be silent while no tool of it runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub silence: Option<Duration>,
     /// Calls of tools after which a turn is cut.
@@ -45,7 +45,7 @@ pub struct RunExtension {
 
 impl RunExtension {
     /// The bounds with which a run of `spec` begins.
-    pub fn of(spec: &Spec) -> Self {
+    pub fn from_spec(spec: &AutoRunSpec) -> Self {
         Self {
             max_turns: Some(spec.max_turns),
             tokens: spec.budget.tokens,
@@ -55,14 +55,14 @@ impl RunExtension {
         }
     }
 
-    /// Whether nothing is asked for.
+    /// Reports whether nothing is asked for.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// These bounds, and where nothing is said those of `before`.
+    /// Returns the bounds, completed by those of `before` where nothing is set.
     #[must_use]
-    pub fn or(self, before: &Self) -> Self {
+    pub fn filled_from(self, before: &Self) -> Self {
         Self {
             max_turns: self.max_turns.or(before.max_turns),
             tokens: self.tokens.or(before.tokens),
@@ -73,7 +73,7 @@ impl RunExtension {
     }
 
     /// Makes these the bounds of `spec`, of which `tokens` and `usd` are used up. The bound of its turns is the machine's to count.
-    pub fn apply(&self, spec: &mut Spec, tokens: u64, usd: f64) {
+    pub fn apply_to(&self, spec: &mut AutoRunSpec, tokens: u64, usd: f64) {
         spec.budget.tokens = self.tokens.map(|more| tokens.saturating_add(more));
         spec.budget.usd = self.usd.map(|more| usd + more);
         spec.deadline = self.deadline;

@@ -2,7 +2,7 @@
 //!
 //! The journal holds what the run was told, in order. What the run is follows from that alone, so a resumed run is the same run.
 
-mod story;
+mod run_state;
 
 use std::path::{Path, PathBuf};
 
@@ -11,22 +11,22 @@ use amplihack_agent::event::RunOutcome;
 use amplihack_session::RunEnd;
 use amplihack_utils::form;
 use amplihack_utils::fs::create_private_dir;
-use amplihack_utils::launcher_context::{SessionId, meant, sessions};
+use amplihack_utils::launcher_context::{SessionId, pick_by_prefix, sessions_directory};
 use amplihack_utils::log::{JsonLog, LogError, read_from};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::budget::Used;
+use crate::budget::LaunchUsage;
 use crate::error::AutoError;
 use crate::extension::RunExtension;
-use crate::prompts::shortened;
+use crate::prompts::shorten_text;
 use crate::snapshots::DiffStat;
-use crate::spec::Spec;
-use crate::turns::{Answer, Phase, Stop};
-use crate::verify::{Baseline, Verification};
-use crate::worktree::Tree;
+use crate::spec::AutoRunSpec;
+use crate::turns::{RunStopCause, TurnAnswer, TurnPhase};
+use crate::verify::{CheckBaseline, WorkVerification};
+use crate::worktree::RunWorktree;
 
-pub use story::{RecordedEnd, Story, TurnRecord};
+pub use run_state::{AutoRunState, RecordedEnd, TurnRecord};
 
 /// The form of the journal that this version writes and knows.
 const FORM: u64 = 1;
@@ -35,28 +35,28 @@ const FILE: &str = "auto.jsonl";
 /// The most that is kept of an agent's answer.
 const MAX_ANSWER: usize = 512 * 1024;
 
-/// One thing that happened in a run.
+/// An entry of the journal: something that happened in a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "entry", rename_all = "snake_case")]
-pub enum Entry {
+pub enum AutoJournalEntry {
     /// The run began.
     Began {
-        /// What it is asked to do.
-        spec: Box<Spec>,
-        /// Where it works, if that is a worktree of its own.
+        /// Specification of the run.
+        spec: Box<AutoRunSpec>,
+        /// The run's own worktree; `None` if it works in the user's directory.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        worktree: Option<Tree>,
+        worktree: Option<RunWorktree>,
     },
     /// The worktree was moved, or is to be made elsewhere: where it was, the guard lets no agent write.
     Moved {
         /// The worktree as it is now.
-        worktree: Tree,
+        worktree: RunWorktree,
     },
     /// The worktree has what was asked for it.
     Prepared,
     /// The files were looked at before anything was done.
     Based {
-        /// Their state, as git names it.
+        /// State of the files, as git names it.
         tree: String,
         /// The commit that was checked out.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -64,32 +64,32 @@ pub enum Entry {
     },
     /// The checks were run before the first turn, or not.
     Baseline {
-        /// What they showed.
-        baseline: Baseline,
+        /// Results of the checks.
+        baseline: CheckBaseline,
     },
     /// A process took the run over: at its beginning, and at each resume.
     Driven {
         /// The process.
         pid: u32,
-        /// When it started, in clock ticks since boot.
+        /// Start time of the process, in clock ticks since boot.
         start_time: u64,
     },
     /// The run continues after its end, or gets new bounds.
     Continued {
-        /// Its bounds from here on.
+        /// Bounds of the run from here on.
         extension: RunExtension,
     },
-    /// Its worktree is about to be removed, since nothing would be lost with it.
+    /// The run's worktree is about to be removed, since nothing would be lost with it.
     WorktreeRemoved,
     /// The agent is about to be asked.
     Asked {
         /// The turn.
         turn: u32,
-        /// What for.
-        phase: Phase,
+        /// Purpose of the turn.
+        phase: TurnPhase,
         /// The agent.
         agent: AgentBinary,
-        /// Its session, if it goes on with one.
+        /// Session of the agent that is continued; `None` for a new one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         resume: Option<String>,
         /// The launch, whose events are in the directory of that name.
@@ -97,21 +97,21 @@ pub enum Entry {
         /// Messages of the user that are in the prompt, by file.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         appended: Vec<String>,
-        /// What it is asked.
+        /// Prompt of the turn.
         prompt: String,
     },
     /// A turn is over.
     Answered {
         /// The turn.
         turn: u32,
-        /// How it went.
-        answer: Answer,
-        /// What it used.
-        used: Used,
-        /// What the agent said at its end.
+        /// The answer, with the end of the launch.
+        answer: TurnAnswer,
+        /// Usage of the turn.
+        used: LaunchUsage,
+        /// Text of the agent at its end.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         text: Option<String>,
-        /// What was denied: rules of the policy, tools.
+        /// Denied calls: rules of the policy, tools.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         denied: Vec<String>,
         /// The state of the files after it, as git names it.
@@ -122,23 +122,23 @@ pub enum Entry {
     Broken {
         /// The turn.
         turn: u32,
-        /// What it used.
-        used: Used,
+        /// Usage of the turn.
+        used: LaunchUsage,
     },
     /// A claim was checked.
     Checked {
         /// The turn that made the claim.
         turn: u32,
-        /// What was found.
-        verdict: Verification,
+        /// Findings of the verification.
+        verdict: WorkVerification,
         /// The state of the files after it, as git names it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tree: Option<String>,
     },
     /// The run is stopped.
     Stopped {
-        /// Why.
-        why: Stop,
+        /// Cause of the stop.
+        why: RunStopCause,
         /// In words.
         reason: String,
     },
@@ -147,7 +147,7 @@ pub enum Entry {
         /// The end, with everything that the run used.
         #[serde(flatten)]
         run: Box<RunEnd>,
-        /// Whether files are other than at the beginning; unknown outside a repository.
+        /// True if files differ from the beginning; unknown outside a repository.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         changed: Option<bool>,
         /// The limit, or other end, at which a verification found the work done.
@@ -172,55 +172,60 @@ pub enum Entry {
 
 /// A line of the journal.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Line {
-    /// When.
+pub struct AutoJournalLine {
+    /// Time of the entry.
     pub at: Timestamp,
-    /// What.
+    /// The entry itself.
     #[serde(flatten)]
-    pub entry: Entry,
+    pub entry: AutoJournalEntry,
 }
 
 /// The journal of one run, for its driver. What is written is applied to the story at once.
-pub struct Journal {
+pub struct AutoJournal {
     log: JsonLog,
     /// The run.
-    pub story: Story,
+    pub story: AutoRunState,
     /// The run's directory.
     pub directory: PathBuf,
 }
 
-impl Journal {
+impl AutoJournal {
     /// Begins the journal of the run `id` below `home`, in a directory of this user alone.
-    pub fn begin(home: &Path, id: &SessionId, spec: Spec, worktree: Option<Tree>) -> Result<Self, AutoError> {
+    pub fn begin_run(
+        home: &Path,
+        id: &SessionId,
+        spec: AutoRunSpec,
+        worktree: Option<RunWorktree>,
+    ) -> Result<Self, AutoError> {
         let directory = id.directory(home);
-        create_private_dir(&directory).map_err(AutoError::file(&directory))?;
+        create_private_dir(&directory).map_err(AutoError::for_path(&directory))?;
         let mut log = JsonLog::open(&directory.join(FILE))?;
         let at = Timestamp::now();
-        let entry = Entry::Began { spec: Box::new(spec.clone()), worktree: worktree.clone() };
-        log.append_value(&Line { at, entry })?;
-        Ok(Self { log, story: Story::begin(spec, worktree, at), directory })
+        let entry = AutoJournalEntry::Began { spec: Box::new(spec.clone()), worktree: worktree.clone() };
+        log.append_value(&AutoJournalLine { at, entry })?;
+        Ok(Self { log, story: AutoRunState::begin(spec, worktree, at), directory })
     }
 
     /// Opens the journal of the run `id`, to go on with it.
     pub fn open(home: &Path, id: &SessionId) -> Result<Self, AutoError> {
-        let story = read(home, id)?;
+        let story = read_run(home, id)?;
         let directory = id.directory(home);
         Ok(Self { log: JsonLog::open(&directory.join(FILE))?, story, directory })
     }
 
     /// Writes down what happened, and takes it in.
-    pub fn write(&mut self, entry: Entry) -> Result<(), AutoError> {
+    pub fn write(&mut self, entry: AutoJournalEntry) -> Result<(), AutoError> {
         self.write_at(Timestamp::now(), entry)
     }
 
     /// Writes down what happened `at` a moment, and takes it in.
-    pub fn write_at(&mut self, at: Timestamp, mut entry: Entry) -> Result<(), AutoError> {
-        if let Entry::Answered { text: Some(text), .. } = &mut entry {
-            *text = shortened(text, MAX_ANSWER);
+    pub fn write_at(&mut self, at: Timestamp, mut entry: AutoJournalEntry) -> Result<(), AutoError> {
+        if let AutoJournalEntry::Answered { text: Some(text), .. } = &mut entry {
+            *text = shorten_text(text, MAX_ANSWER);
         }
-        self.story.apply(at, &entry);
-        let over = matches!(entry, Entry::Ended { .. });
-        self.log.append_value(&Line { at, entry })?;
+        self.story.apply_entry(at, &entry);
+        let over = matches!(entry, AutoJournalEntry::Ended { .. });
+        self.log.append_value(&AutoJournalLine { at, entry })?;
         if over {
             self.log.sync()?;
         }
@@ -229,22 +234,22 @@ impl Journal {
 }
 
 /// The run `id` below `home`, as its journal tells it.
-pub fn read(home: &Path, id: &SessionId) -> Result<Story, AutoError> {
+pub fn read_run(home: &Path, id: &SessionId) -> Result<AutoRunState, AutoError> {
     let path = id.directory(home).join(FILE);
     if !path.is_file() {
         return Err(AutoError::NotFound { id: id.to_string() });
     }
-    let mut story: Option<Story> = None;
+    let mut story: Option<AutoRunState> = None;
     for line in read_from(&path, 0)? {
         let line = line?.1;
-        form::check(&path, &line, FORM).map_err(LogError::from)?;
+        form::check_form(&path, &line, FORM).map_err(LogError::from)?;
         // A line that this version does not know, and that does not ask to be known.
-        let Ok(Line { at, entry }) = serde_json::from_slice(&line) else { continue };
+        let Ok(AutoJournalLine { at, entry }) = serde_json::from_slice(&line) else { continue };
         match (&mut story, entry) {
-            (None, Entry::Began { spec, worktree }) => {
-                story = Some(Story::begin(*spec, worktree, at));
+            (None, AutoJournalEntry::Began { spec, worktree }) => {
+                story = Some(AutoRunState::begin(*spec, worktree, at));
             }
-            (Some(story), entry) => story.apply(at, &entry),
+            (Some(story), entry) => story.apply_entry(at, &entry),
             (None, _) => {}
         }
     }
@@ -252,13 +257,14 @@ pub fn read(home: &Path, id: &SessionId) -> Result<Story, AutoError> {
 }
 
 /// The id of the run that is meant by `wanted`: an id, or its beginning where that is enough.
-pub fn find(home: &Path, wanted: &str) -> Result<SessionId, AutoError> {
-    meant(all(home), wanted, SessionId::as_str).map_err(|_| AutoError::NotFound { id: wanted.to_owned() })
+pub fn find_run(home: &Path, wanted: &str) -> Result<SessionId, AutoError> {
+    pick_by_prefix(all_runs(home), wanted, SessionId::as_str)
+        .map_err(|_| AutoError::NotFound { id: wanted.to_owned() })
 }
 
 /// Every unattended run below `home`, oldest first.
-pub fn all(home: &Path) -> Vec<SessionId> {
-    let Ok(entries) = std::fs::read_dir(sessions(home)) else { return Vec::new() };
+pub fn all_runs(home: &Path) -> Vec<SessionId> {
+    let Ok(entries) = std::fs::read_dir(sessions_directory(home)) else { return Vec::new() };
     let mut found: Vec<SessionId> = entries
         .flatten()
         .filter(|entry| entry.path().join(FILE).is_file())
@@ -273,25 +279,28 @@ mod tests {
     use amplihack_utils::launcher_context::new_session_id;
 
     use super::*;
-    use crate::claim::{Claim, Status};
-    use amplihack_agent::event::{EndEvent, Summary, Totals};
-    use amplihack_session::Evidence;
+    use crate::claim::{AgentClaim, ClaimStatus};
+    use amplihack_agent::event::{EndEvent, RunEndSummary, UsageTotals};
+    use amplihack_session::EndEvidence;
 
     use crate::turns::TurnOutput;
 
-    fn answered(turn: u32, status: Status, session: &str) -> Entry {
-        let totals = Totals { input_tokens: 10, ..Totals::default() };
-        Entry::Answered {
+    fn answered(turn: u32, status: ClaimStatus, session: &str) -> AutoJournalEntry {
+        let totals = UsageTotals { input_tokens: 10, ..UsageTotals::default() };
+        AutoJournalEntry::Answered {
             turn,
-            answer: Answer {
-                run: Box::new(RunEnd::new(EndEvent::success(Summary::default()), Evidence::Record)),
+            answer: TurnAnswer {
+                run: Box::new(RunEnd::new(
+                    EndEvent::of_success(RunEndSummary::default()),
+                    EndEvidence::Record,
+                )),
                 cut: false,
-                claim: Some(Claim { status, summary: None, changes: Some(turn == 1) }),
+                claim: Some(AgentClaim { status, summary: None, changes: Some(turn == 1) }),
                 alive: true,
                 resumed: turn > 1,
                 denials: 0,
             },
-            used: Used::of(AgentBinary::Claude, Some(session.to_owned()), totals),
+            used: LaunchUsage::from_totals(AgentBinary::Claude, Some(session.to_owned()), totals),
             text: Some(format!("answer {turn}")),
             denied: Vec::new(),
             tree: None,
@@ -302,13 +311,13 @@ mod tests {
     fn what_is_read_is_what_was_written() {
         let home = tempfile::tempdir().unwrap();
         let id = new_session_id().unwrap();
-        let spec = Spec::new(AgentBinary::Claude, "it's".to_owned(), PathBuf::from("/w"));
-        let mut journal = Journal::begin(home.path(), &id, spec, None).unwrap();
+        let spec = AutoRunSpec::new(AgentBinary::Claude, "it's".to_owned(), PathBuf::from("/w"));
+        let mut journal = AutoJournal::begin_run(home.path(), &id, spec, None).unwrap();
         for turn in 1..=3 {
             journal
-                .write(Entry::Asked {
+                .write(AutoJournalEntry::Asked {
                     turn,
-                    phase: Phase::Plan,
+                    phase: TurnPhase::Plan,
                     agent: AgentBinary::Claude,
                     resume: None,
                     launch: format!("launch{turn}"),
@@ -317,24 +326,24 @@ mod tests {
                 })
                 .unwrap();
             journal
-                .write(answered(turn, if turn == 3 { Status::Done } else { Status::Working }, "s"))
+                .write(answered(turn, if turn == 3 { ClaimStatus::Done } else { ClaimStatus::Working }, "s"))
                 .unwrap();
         }
-        let again = read(home.path(), &id).unwrap();
+        let again = read_run(home.path(), &id).unwrap();
         assert_eq!(again.next, TurnOutput::Verify);
-        assert_eq!(again.session(), Some("s"));
+        assert_eq!(again.agent_session(), Some("s"));
         assert_eq!(again.changes, Some(true));
         assert_eq!(again.meter.totals().input_tokens, 30);
         assert_eq!(again.launches().collect::<Vec<_>>(), ["launch1", "launch2", "launch3"]);
         assert_eq!(format!("{again:?}"), format!("{:?}", journal.story));
-        assert_eq!(find(home.path(), &id.as_str()[..20]).unwrap(), id);
-        assert!(find(home.path(), "").is_err());
+        assert_eq!(find_run(home.path(), &id.as_str()[..20]).unwrap(), id);
+        assert!(find_run(home.path(), "").is_err());
         // A torn tail is nothing that happened.
         let path = journal.directory.join(FILE);
         let mut text = std::fs::read(&path).unwrap();
         text.truncate(text.len() - 3);
         std::fs::write(&path, text).unwrap();
-        let torn = read(home.path(), &id).unwrap();
+        let torn = read_run(home.path(), &id).unwrap();
         assert!(matches!(torn.next, TurnOutput::Ask(ask) if ask.turn == 3), "{:?}", torn.next);
         assert_eq!(torn.turns.len(), 3);
     }

@@ -30,10 +30,10 @@ pub mod worktree;
 
 pub use amplihack_launcher::budget;
 pub(crate) use amplihack_launcher::live;
-pub use drive::{Place, Summary, begin, complete, resume};
+pub use drive::{AutoRunContext, AutoRunSummary, begin_run, completed_summary, resume_run};
 pub use error::AutoError;
 pub use extension::RunExtension;
-pub use process::Processes;
-pub use progress::{Progress, headline};
-pub use spec::Spec;
+pub use process::RunProcesses;
+pub use progress::{AutoProgress, end_headline};
+pub use spec::AutoRunSpec;
 pub use turns::{TurnInput, TurnOutput, Turns};

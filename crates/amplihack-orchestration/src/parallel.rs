@@ -5,14 +5,14 @@ use std::pin::Pin;
 use std::task::Poll;
 
 /// Something that goes on.
-pub type Job<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
+pub type ParallelJob<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
 
 /// Carries out `jobs`, at most `max` at once, in their order, and gives their results in the same order. `done` hears of each end.
 ///
 /// Each job is begun only when there is room for it: a future does nothing before it is polled.
-pub async fn at_once<'a, T>(jobs: Vec<Job<'a, T>>, max: usize, done: &dyn Fn(usize, &T)) -> Vec<T> {
+pub async fn run_jobs<'a, T>(jobs: Vec<ParallelJob<'a, T>>, max: usize, done: &dyn Fn(usize, &T)) -> Vec<T> {
     let mut waiting = jobs.into_iter().enumerate();
-    let mut running: Vec<(usize, Job<'a, T>)> = waiting.by_ref().take(max.max(1)).collect();
+    let mut running: Vec<(usize, ParallelJob<'a, T>)> = waiting.by_ref().take(max.max(1)).collect();
     let mut results: Vec<(usize, T)> = Vec::new();
     while !running.is_empty() {
         let (place, result) = poll_fn(|context| {
@@ -34,7 +34,7 @@ pub async fn at_once<'a, T>(jobs: Vec<Job<'a, T>>, max: usize, done: &dyn Fn(usi
 }
 
 /// The tasks in a file: separated by lines of `---`, or one a line where there is none of them. Blank ones are passed over.
-pub fn tasks(text: &str) -> Vec<String> {
+pub fn split_tasks(text: &str) -> Vec<String> {
     let is_rule = |line: &str| line.trim_end() == "---";
     let parts: Vec<String> = if text.lines().any(is_rule) {
         let mut parts = vec![String::new()];
@@ -52,7 +52,7 @@ pub fn tasks(text: &str) -> Vec<String> {
     parts.into_iter().filter(|part| !part.trim().is_empty()).collect()
 }
 
-/// Whether a file without lines of `---` may have been meant as other tasks than its lines: it has headings, list items, code
+/// Reports whether a file without lines of `---` may mean other tasks than its lines: it has headings, list items, code
 /// blocks, or paragraphs of several lines.
 pub fn is_ambiguous(text: &str) -> bool {
     let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
@@ -65,7 +65,7 @@ pub fn is_ambiguous(text: &str) -> bool {
     lines.iter().any(|line| is_markdown(line)) || has_long
 }
 
-/// Whether a line begins as a heading, a list item or a code block of Markdown does.
+/// Reports whether a line begins as a heading, a list item or a code block of Markdown does.
 fn is_markdown(line: &str) -> bool {
     let bare = line.trim_start();
     let after = |marks: &[char]| bare.trim_start_matches(marks);
@@ -77,7 +77,7 @@ fn is_markdown(line: &str) -> bool {
 }
 
 /// The first words of a task, for people: its first line, without marks of Markdown.
-pub fn title(task: &str) -> String {
+pub fn task_title(task: &str) -> String {
     const MOST: usize = 60;
     let line = task.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
     let bare = line.trim_start_matches(['#', '-', '*', '+', '>', ' ']);
@@ -100,7 +100,7 @@ mod tests {
         let (running, most) = (Cell::new(0_u32), Cell::new(0_u32));
         let ended = RefCell::new(Vec::new());
         let (running, most) = (&running, &most);
-        let jobs: Vec<Job<'_, usize>> = (0..12_usize)
+        let jobs: Vec<ParallelJob<'_, usize>> = (0..12_usize)
             .map(|number| {
                 Box::pin(async move {
                     running.set(running.get() + 1);
@@ -110,20 +110,20 @@ mod tests {
                     }
                     running.set(running.get() - 1);
                     number
-                }) as Job<'_, usize>
+                }) as ParallelJob<'_, usize>
             })
             .collect();
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        let results = runtime.block_on(at_once(jobs, 4, &|number, _| ended.borrow_mut().push(number)));
+        let results = runtime.block_on(run_jobs(jobs, 4, &|number, _| ended.borrow_mut().push(number)));
         assert_eq!(results, (0..12).collect::<Vec<_>>());
         assert_eq!((most.get(), ended.borrow().len()), (4, 12));
     }
 
     #[test]
     fn tasks_are_lines_or_parts() {
-        assert_eq!(tasks("one\n\n  \ntwo\n"), ["one", "two"]);
-        assert_eq!(tasks("one\nmore\n---\n\n---\ntwo"), ["one\nmore\n", "two"]);
-        assert_eq!(tasks("\n"), [""; 0]);
+        assert_eq!(split_tasks("one\n\n  \ntwo\n"), ["one", "two"]);
+        assert_eq!(split_tasks("one\nmore\n---\n\n---\ntwo"), ["one\nmore\n", "two"]);
+        assert_eq!(split_tasks("\n"), [""; 0]);
     }
 
     #[test]
@@ -146,9 +146,9 @@ mod tests {
 
     #[test]
     fn a_title_is_the_first_words() {
-        assert_eq!(title("\n## Fix the parser\nnow"), "Fix the parser");
-        assert_eq!(title("- a\tb"), "ab");
-        assert_eq!(title("--"), "--");
-        assert_eq!(title(&"漢".repeat(61)).chars().count(), 61);
+        assert_eq!(task_title("\n## Fix the parser\nnow"), "Fix the parser");
+        assert_eq!(task_title("- a\tb"), "ab");
+        assert_eq!(task_title("--"), "--");
+        assert_eq!(task_title(&"漢".repeat(61)).chars().count(), 61);
     }
 }

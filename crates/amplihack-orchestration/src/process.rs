@@ -10,43 +10,44 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use amplihack_session::{
-    Deadlines, EndCause, Input, Interrupts, Output, ProcessOutput, RunSpec, leftovers, run_to_end,
+    ChildInput, ChildOutput, Deadlines, EndCause, InterruptSignals, ProcessOutput, RunSpec, leftovers,
+    run_to_end,
 };
 use amplihack_utils::env::Env;
-use amplihack_utils::git::Git;
-use amplihack_utils::sys::{Exit, Proc};
+use amplihack_utils::git::IsolatedGit;
+use amplihack_utils::sys::{ProcessEntry, ProcessExit};
 
 use crate::error::AutoError;
 
-/// How long git may take.
+/// Longest time that git may take.
 const GIT_TIMEOUT: Duration = Duration::from_mins(5);
 /// The most that is kept of what git says.
 const GIT_OUTPUT: usize = 16 * 1024 * 1024;
 
 /// Starts processes for one run.
 #[derive(Debug, Clone)]
-pub struct Processes {
+pub struct RunProcesses {
     env: Env,
     grace: Duration,
     list: PathBuf,
     record: Arc<File>,
     id: String,
-    interrupts: Interrupts,
+    interrupts: InterruptSignals,
 }
 
-/// Where a command's input comes from, and where its output goes instead of memory.
+/// Source of a command's input, and the file that takes its output instead of memory.
 #[derive(Default)]
-struct Pipes {
-    stdin: Input,
+struct CommandPipes {
+    stdin: ChildInput,
     file: Option<File>,
 }
 
 /// The output of a command.
 #[derive(Debug)]
-pub struct CommandOutput {
+pub struct RunCommandOutput {
     /// The exit.
-    pub exit: Exit,
-    /// It took too long, and was ended.
+    pub exit: ProcessExit,
+    /// The command took too long, and was ended.
     pub late: bool,
     /// The end of its output.
     pub stdout: Vec<u8>,
@@ -56,72 +57,72 @@ pub struct CommandOutput {
     pub stderr: Vec<u8>,
 }
 
-impl Processes {
+impl RunProcesses {
     /// Processes of the run `id`, whose directory is `directory`, in the environment `env`. They are ended by `interrupts`.
     pub fn new(
         env: Env,
         grace: Duration,
         directory: &Path,
         id: &str,
-        interrupts: Interrupts,
+        interrupts: InterruptSignals,
     ) -> Result<Self, AutoError> {
         let list = directory.join("processes");
-        let record = Arc::new(leftovers::open_list(&list).map_err(AutoError::file(&list))?);
+        let record = Arc::new(leftovers::open_list(&list).map_err(AutoError::for_path(&list))?);
         Ok(Self { env, grace, list, record, id: id.to_owned(), interrupts })
     }
 
-    /// The same for what must not stay half done, and for what keeps a run's results: only a second Ctrl-C ends it.
+    /// Returns the processes for what must not stay half done, and for what keeps a run's results: only a second Ctrl-C ends it.
     #[must_use]
-    pub fn closing(&self) -> Self {
-        Self { interrupts: self.interrupts.repeated(), ..self.clone() }
+    pub fn for_closing(&self) -> Self {
+        Self { interrupts: self.interrupts.only_repeated(), ..self.clone() }
     }
 
-    /// The same for what is done in spite of the signals so far.
+    /// Returns the processes for what is done in spite of the signals so far.
     #[must_use]
     pub fn from_now(&self) -> Self {
         Self { interrupts: self.interrupts.from_now(), ..self.clone() }
     }
 
     /// The file in which each process of the run is written down before it starts.
-    pub fn record(&self) -> Result<File, AutoError> {
-        self.record.try_clone().map_err(AutoError::file(&self.list))
+    pub fn record_file(&self) -> Result<File, AutoError> {
+        self.record.try_clone().map_err(AutoError::for_path(&self.list))
     }
 
-    /// What is written down so far.
-    pub fn recorded(&self) -> Result<Vec<Proc>, AutoError> {
-        leftovers::listed(&self.list).map_err(AutoError::file(&self.list))
+    /// Reads the processes that are written down so far.
+    pub fn recorded_processes(&self) -> Result<Vec<ProcessEntry>, AutoError> {
+        leftovers::listed_processes(&self.list).map_err(AutoError::for_path(&self.list))
     }
 
     /// Runs the shell command `text` in `directory`, for at most `timeout`, with `more` in its environment.
-    pub async fn shell(
+    pub async fn run_shell(
         &self,
         text: &str,
         directory: &Path,
         timeout: Duration,
         more: &[(&str, String)],
         keep: usize,
-    ) -> Result<CommandOutput, AutoError> {
+    ) -> Result<RunCommandOutput, AutoError> {
         let mut command = Command::new("/bin/sh");
         command.args(["-c", text]).current_dir(directory).env_clear().envs(self.env.iter());
         command.envs(more.iter().map(|(name, value)| (name, value)));
-        self.run(command, timeout, keep).await
+        self.run_command(command, timeout, keep).await
     }
 
     /// Runs git in `directory`, and gives its output if it ends with 0.
     ///
     /// What the repository's configuration would start by itself is switched off: an agent may have written it.
-    pub async fn git<A: AsRef<OsStr>>(
+    pub async fn run_git<A: AsRef<OsStr>>(
         &self,
         what: &'static str,
         directory: &Path,
         more: &[(&str, &Path)],
         args: impl IntoIterator<Item = A>,
     ) -> Result<Vec<u8>, AutoError> {
-        answered(what, self.git_piped(directory, more, args, Pipes::default()).await?)
+        require_success(what, self.git_piped(directory, more, args, CommandPipes::default()).await?)
     }
 
-    /// Runs git as [`Self::git`] does, with its output in `file`: for what is too large to be held in memory.
-    pub async fn git_to_file<A: AsRef<OsStr>>(
+    /// Runs git as [`Self::run_git`] does, with its output in `file`: for what is too large to be held in memory.
+    pub async fn run_git_to_file<A: AsRef<OsStr>>(
         &self,
         what: &'static str,
         directory: &Path,
@@ -129,12 +130,13 @@ impl Processes {
         args: impl IntoIterator<Item = A>,
         file: File,
     ) -> Result<(), AutoError> {
-        let output = self.git_piped(directory, more, args, Pipes { stdin: Input::Null, file: Some(file) });
-        answered(what, output.await?).map(drop)
+        let output =
+            self.git_piped(directory, more, args, CommandPipes { stdin: ChildInput::Null, file: Some(file) });
+        require_success(what, output.await?).map(drop)
     }
 
-    /// Runs git as [`Self::git`] does, with `stdin` as its standard input.
-    pub async fn git_fed<A: AsRef<OsStr>>(
+    /// Runs git as [`Self::run_git`] does, with `stdin` as its standard input.
+    pub async fn run_git_with_input<A: AsRef<OsStr>>(
         &self,
         what: &'static str,
         directory: &Path,
@@ -142,18 +144,18 @@ impl Processes {
         args: impl IntoIterator<Item = A>,
         stdin: Vec<u8>,
     ) -> Result<Vec<u8>, AutoError> {
-        let pipes = Pipes { stdin: Input::Bytes(stdin), file: None };
-        answered(what, self.git_piped(directory, more, args, pipes).await?)
+        let pipes = CommandPipes { stdin: ChildInput::Bytes(stdin), file: None };
+        require_success(what, self.git_piped(directory, more, args, pipes).await?)
     }
 
-    /// The same for a git whose exit code says something.
-    pub(crate) async fn git_says<A: AsRef<OsStr>>(
+    /// Runs git as [`Self::run_git`] does, whatever code it exits with: for a git whose exit code says something.
+    pub(crate) async fn run_git_unchecked<A: AsRef<OsStr>>(
         &self,
         directory: &Path,
         more: &[(&str, &Path)],
         args: impl IntoIterator<Item = A>,
-    ) -> Result<CommandOutput, AutoError> {
-        let output = self.git_piped(directory, more, args, Pipes::default()).await?;
+    ) -> Result<RunCommandOutput, AutoError> {
+        let output = self.git_piped(directory, more, args, CommandPipes::default()).await?;
         if output.cut { Err(too_long("look at the repository")) } else { Ok(output) }
     }
 
@@ -162,11 +164,11 @@ impl Processes {
         directory: &Path,
         more: &[(&str, &Path)],
         args: impl IntoIterator<Item = A>,
-        pipes: Pipes,
-    ) -> Result<CommandOutput, AutoError> {
-        let mut git = Git::new(&self.env, directory);
+        pipes: CommandPipes,
+    ) -> Result<RunCommandOutput, AutoError> {
+        let mut git = IsolatedGit::new(&self.env, directory);
         // Asked each time: the agent may have changed it since.
-        let programs = self.run(git.programs(), GIT_TIMEOUT, GIT_OUTPUT).await?;
+        let programs = self.run_command(git.list_programs(), GIT_TIMEOUT, GIT_OUTPUT).await?;
         if programs.cut {
             return Err(too_long("ask for its settings"));
         }
@@ -175,29 +177,31 @@ impl Processes {
         }
         git.switch_off(Some(programs.exit.code()), &programs.stdout)
             .map_err(|said| AutoError::Git { what: "ask for its settings", said: said.to_owned() })?;
-        let mut command = git.command();
+        let mut command = git.base_command();
         command.envs(more.iter().copied()).args(args);
         self.run_piped(command, GIT_TIMEOUT, GIT_OUTPUT, pipes).await
     }
 
     /// The filters that the repository at `directory` itself configures. They are never run: an agent may have written them.
     pub(crate) async fn own_filters(&self, directory: &Path) -> Result<BTreeSet<String>, AutoError> {
-        let said = self.run(Git::new(&self.env, directory).programs(), GIT_TIMEOUT, GIT_OUTPUT).await?;
-        Ok(filters(&said.stdout))
+        let said = self
+            .run_command(IsolatedGit::new(&self.env, directory).list_programs(), GIT_TIMEOUT, GIT_OUTPUT)
+            .await?;
+        Ok(repository_filters(&said.stdout))
     }
 
-    /// What ends the processes, for work that is none of theirs.
-    pub(crate) fn interrupts(&self) -> Interrupts {
+    /// Signals that end the processes, for work that is none of theirs.
+    pub(crate) fn interrupts(&self) -> InterruptSignals {
         self.interrupts.clone()
     }
 
-    async fn run(
+    async fn run_command(
         &self,
         command: Command,
         timeout: Duration,
         keep: usize,
-    ) -> Result<CommandOutput, AutoError> {
-        self.run_piped(command, timeout, keep, Pipes::default()).await
+    ) -> Result<RunCommandOutput, AutoError> {
+        self.run_piped(command, timeout, keep, CommandPipes::default()).await
     }
 
     async fn run_piped(
@@ -205,22 +209,22 @@ impl Processes {
         command: Command,
         timeout: Duration,
         keep: usize,
-        pipes: Pipes,
-    ) -> Result<CommandOutput, AutoError> {
+        pipes: CommandPipes,
+    ) -> Result<RunCommandOutput, AutoError> {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
-        if let Some(signal) = self.interrupts.heard() {
+        if let Some(signal) = self.interrupts.pending_signal() {
             return Err(AutoError::Interrupted { signal });
         }
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let ProcessOutput { exit, cause, stdout, stderr, .. } = run_to_end(RunSpec {
             stdin: pipes.stdin,
-            stdout: Output::Tail(keep),
+            stdout: ChildOutput::Tail(keep),
             stdout_file: pipes.file,
-            stderr: Output::Tail(keep),
+            stderr: ChildOutput::Tail(keep),
             deadlines: Deadlines { total: Some(timeout), ..Deadlines::default() },
             grace: self.grace,
             tag: format!("{}.{}.{number}", self.id, std::process::id()),
-            record: Some(self.record()?),
+            record: Some(self.record_file()?),
             subreaper: true,
             interrupts: self.interrupts.clone(),
             ..RunSpec::new(command)
@@ -230,7 +234,7 @@ impl Processes {
             // An error, so that nobody takes it for the command's own answer.
             return Err(AutoError::Interrupted { signal });
         }
-        Ok(CommandOutput {
+        Ok(RunCommandOutput {
             exit,
             late: matches!(cause, EndCause::Deadline(_)),
             cut: stdout.dropped > 0,
@@ -241,11 +245,11 @@ impl Processes {
 }
 
 /// The output of a git that ended with 0.
-pub(crate) fn answered(what: &'static str, output: CommandOutput) -> Result<Vec<u8>, AutoError> {
+pub(crate) fn require_success(what: &'static str, output: RunCommandOutput) -> Result<Vec<u8>, AutoError> {
     if output.cut {
         return Err(too_long(what));
     }
-    if output.exit.success() && !output.late {
+    if output.exit.is_success() && !output.late {
         return Ok(output.stdout);
     }
     let said = String::from_utf8_lossy(&output.stderr).trim().replace('\n', "; ");
@@ -257,8 +261,8 @@ fn too_long(what: &'static str) -> AutoError {
     AutoError::Git { what, said: format!("its output is longer than {} MiB", GIT_OUTPUT >> 20) }
 }
 
-/// Of the answer of [`Git::programs`]: the filters that the repository itself configures.
-fn filters(answer: &[u8]) -> BTreeSet<String> {
+/// Of the answer of [`IsolatedGit::list_programs`]: the filters that the repository itself configures.
+fn repository_filters(answer: &[u8]) -> BTreeSet<String> {
     let fields: Vec<&[u8]> = answer.split(|byte| *byte == 0).collect();
     let filter = |pair: &[&[u8]]| {
         let [b"local" | b"worktree", setting] = pair else { return None };
@@ -276,21 +280,29 @@ mod tests {
     #[tokio::test]
     async fn an_answer_that_does_not_fit_is_an_error_and_never_a_part() {
         let dir = tempfile::tempdir().unwrap();
-        let env = Env::empty().with("PATH", "/usr/local/bin:/usr/bin:/bin").with("HOME", dir.path());
-        let processes =
-            Processes::new(env, Duration::from_secs(1), dir.path(), "r-1", Interrupts::none()).unwrap();
+        let env = Env::empty()
+            .with_variable("PATH", "/usr/local/bin:/usr/bin:/bin")
+            .with_variable("HOME", dir.path());
+        let processes = RunProcesses::new(
+            env,
+            Duration::from_secs(1),
+            dir.path(),
+            "r-1",
+            InterruptSignals::without_signals(),
+        )
+        .unwrap();
         let root = dir.path().join("r");
         std::fs::create_dir(&root).unwrap();
-        processes.git("make a repository", &root, &[], ["init", "--quiet"]).await.unwrap();
+        processes.run_git("make a repository", &root, &[], ["init", "--quiet"]).await.unwrap();
         for (size, whole) in [(GIT_OUTPUT, true), (GIT_OUTPUT + 1, false)] {
             let file = size.to_string();
             std::fs::write(root.join(&file), vec![b'x'; size]).unwrap();
             let object =
-                processes.git("keep a file", &root, &[], ["hash-object", "-w", &file]).await.unwrap();
+                processes.run_git("keep a file", &root, &[], ["hash-object", "-w", &file]).await.unwrap();
             let object = String::from_utf8(object).unwrap();
             let show = ["cat-file", "blob", object.trim()];
-            let answer = processes.git("show a file", &root, &[], show).await;
-            let said = processes.git_says(&root, &[], show).await;
+            let answer = processes.run_git("show a file", &root, &[], show).await;
+            let said = processes.run_git_unchecked(&root, &[], show).await;
             if whole {
                 assert_eq!((answer.unwrap().len(), said.unwrap().stdout.len()), (size, size));
             } else {
@@ -306,6 +318,6 @@ mod tests {
     fn filters_of_the_repository_are_told_from_the_users() {
         let answer = b"global\0filter.lfs.smudge\ngit-lfs smudge\0local\0filter.a.b.clean\nx\0\
             worktree\0filter.c.process\ny\0local\0filter.d.required\ntrue\0local\0merge.m.driver\nz\0";
-        assert_eq!(filters(answer), ["a.b", "c"].map(str::to_owned).into());
+        assert_eq!(repository_filters(answer), ["a.b", "c"].map(str::to_owned).into());
     }
 }

@@ -1,33 +1,33 @@
-//! What a run reports while it is under way, and its end in one line.
+//! Progress of a run while it is under way, and its end in one line.
 
-use amplihack_agent::event::{RunOutcome, Totals};
+use amplihack_agent::event::{RunOutcome, UsageTotals};
 use amplihack_agent::{AgentBinary, AgentEvent};
-use amplihack_session::{Evidence, RunEnd};
+use amplihack_session::{EndEvidence, RunEnd};
 use serde::Serialize;
 
-use crate::drive::Summary;
+use crate::drive::AutoRunSummary;
 use crate::names::first_names;
-use crate::turns::{Checked, Phase};
-use crate::verify::{Baseline, BaselineOutcome, Verification};
+use crate::turns::{TurnPhase, VerificationResult};
+use crate::verify::{BaselineOutcome, CheckBaseline, WorkVerification};
 
 /// Something that happened in a run. Never a word of a prompt, nor of an answer.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub enum Progress {
+pub enum AutoProgress {
     /// The run began, or continues.
     Began {
-        /// It continues.
+        /// True if the run continues.
         resumed: bool,
-        /// Where it works.
+        /// Directory in which the run works.
         directory: String,
-        /// Its branch, where it works in a worktree of its own.
+        /// Branch of its worktree, where it works in one of its own.
         #[serde(skip_serializing_if = "Option::is_none")]
         branch: Option<String>,
     },
     /// The checks were run before the first turn.
     Baseline {
-        /// What they showed.
-        baseline: Baseline,
+        /// Results of the checks.
+        baseline: CheckBaseline,
     },
     /// A check is about to be run.
     Checking {
@@ -44,9 +44,9 @@ pub enum Progress {
         turn: u32,
         /// Of so many at most.
         of: u32,
-        /// What for.
-        phase: Phase,
-        /// Which agent.
+        /// Purpose of the turn.
+        phase: TurnPhase,
+        /// Agent that is asked.
         agent: AgentBinary,
         /// The launch, whose events `sessions tail` prints.
         launch: String,
@@ -59,33 +59,33 @@ pub enum Progress {
     /// More was used.
     Used {
         /// So much by now.
-        used: Totals,
+        used: UsageTotals,
     },
     /// The turn is over.
     Answered {
         /// The turn.
         turn: u32,
-        /// How it ended, and what is claimed, in a word.
+        /// End of the turn and status that is claimed, in a word.
         how: String,
     },
     /// Something to know.
     Notice {
-        /// What.
+        /// Text of the notice.
         message: String,
     },
     /// The worktree stays, since it holds something.
     Kept {
         /// The worktree.
         worktree: String,
-        /// What it holds.
+        /// Reason why it stays: what it holds.
         reason: String,
     },
     /// A claim was checked.
     Checked {
         /// The turn that made it.
         turn: u32,
-        /// What was found.
-        verdict: Verification,
+        /// Findings of the verification.
+        verdict: WorkVerification,
     },
     /// The run is over.
     Ended {
@@ -94,17 +94,17 @@ pub enum Progress {
         /// The reason.
         reason: String,
         /// The ground that the outcome stands on.
-        evidence: Evidence,
+        evidence: EndEvidence,
         /// Turns that were made.
         turns: u32,
-        /// What it used.
-        used: Totals,
-        /// What was denied.
+        /// Usage of the run.
+        used: UsageTotals,
+        /// Denied calls: rules of the policy, tools.
         denied: Vec<String>,
-        /// Whether files are other than at the beginning.
+        /// True if files differ from the beginning; `None` if that is not known.
         #[serde(skip_serializing_if = "Option::is_none")]
         changed: Option<bool>,
-        /// What the checks showed before the first turn.
+        /// Outcome of the checks before the first turn.
         #[serde(skip_serializing_if = "Option::is_none")]
         baseline: Option<BaselineOutcome>,
         /// The limit, or other end, at which a verification found the work done.
@@ -119,16 +119,16 @@ pub enum Progress {
     },
 }
 
-impl Progress {
+impl AutoProgress {
     /// The last event of a run.
-    pub fn ended(summary: &Summary) -> Self {
+    pub fn from_summary(summary: &AutoRunSummary) -> Self {
         Self::Ended {
             end: summary.end.outcome(),
             reason: summary.end.reason().to_owned(),
             evidence: summary.end.evidence,
             turns: summary.turns,
             used: summary.end.usage,
-            denied: summary.end.denials.rules().to_vec(),
+            denied: summary.end.denials.denied_rules().to_vec(),
             changed: summary.changed,
             baseline: summary.baseline.as_ref().map(|baseline| baseline.outcome),
             limit: summary.limit,
@@ -137,8 +137,8 @@ impl Progress {
         }
     }
 
-    /// What an event of the agent is, in a word; `None` for one that is not told.
-    pub fn of(event: &AgentEvent) -> Option<Self> {
+    /// Returns the progress that an event of the agent makes, in a word; `None` for one that is not told.
+    pub fn from_event(event: &AgentEvent) -> Option<Self> {
         let what = match event {
             AgentEvent::Thinking(text) | AgentEvent::Text(text) if text.delta => return None,
             AgentEvent::Started(_) => "started".to_owned(),
@@ -156,9 +156,9 @@ impl Progress {
 }
 
 /// The end of a run in one line for a person: the outcome, and what a success stands on before the reason.
-pub fn headline(
+pub fn end_headline(
     end: &RunEnd,
-    baseline: Option<&Baseline>,
+    baseline: Option<&CheckBaseline>,
     limit: Option<RunOutcome>,
     check_changed: &[String],
 ) -> String {
@@ -167,7 +167,7 @@ pub fn headline(
     }
     let before = baseline.map(|baseline| baseline.outcome);
     let first = if before == Some(BaselineOutcome::Green) { "was green already: " } else { "" };
-    let turned = baseline.and_then(Baseline::turned);
+    let turned = baseline.and_then(CheckBaseline::describe_change);
     let notes: Vec<String> = turned.into_iter().chain(limit.map(|limit| format!("at {limit}"))).collect();
     let notes = if notes.is_empty() { String::new() } else { format!(" ({})", notes.join(", ")) };
     if check_changed.is_empty() {
@@ -176,44 +176,45 @@ pub fn headline(
     format!("{first}verified{notes}, but the check itself was changed: {}", first_names(check_changed))
 }
 
-/// What a phase is called in a line.
-pub const fn phase_name(phase: Phase) -> &'static str {
+/// Name of a phase in a line.
+pub const fn phase_name(phase: TurnPhase) -> &'static str {
     match phase {
-        Phase::Clarify => "clarify",
-        Phase::Plan => "plan",
-        Phase::Execute => "execute",
-        Phase::GoOn => "go on",
-        Phase::Adjust => "adjust",
+        TurnPhase::Clarify => "clarify",
+        TurnPhase::Plan => "plan",
+        TurnPhase::Execute => "execute",
+        TurnPhase::GoOn => "go on",
+        TurnPhase::Adjust => "adjust",
     }
 }
 
-/// What a verification's outcome is called in a line.
-pub const fn checked_name(checked: Checked) -> &'static str {
+/// Name of a verification's result in a line.
+pub const fn verification_result_name(checked: VerificationResult) -> &'static str {
     match checked {
-        Checked::Passed => "check passed",
-        Checked::Unproved => "nothing to check with",
-        Checked::Unchanged => "no file changed",
-        Checked::Refuted => "check failed",
+        VerificationResult::Passed => "check passed",
+        VerificationResult::Unproved => "nothing to check with",
+        VerificationResult::Unchanged => "no file changed",
+        VerificationResult::Refuted => "check failed",
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use amplihack_session::Evidence;
+    use amplihack_session::EndEvidence;
 
     use super::*;
 
     #[test]
     fn a_headline_begins_with_what_the_success_stands_on() {
-        let verified = RunEnd::of(RunOutcome::Verified, "the check passed", Evidence::Verification);
-        let baseline = |outcome| Baseline { outcome, checks: Vec::new(), changed: Vec::new() };
+        let verified =
+            RunEnd::from_outcome(RunOutcome::Verified, "the check passed", EndEvidence::Verification);
+        let baseline = |outcome| CheckBaseline { outcome, checks: Vec::new(), changed: Vec::new() };
         let (red, green) = (baseline(BaselineOutcome::Red), baseline(BaselineOutcome::Green));
         let changed: Vec<String> = (1..=7).map(|number| format!("{number}.sh")).collect();
         let at = Some(RunOutcome::MaxTurns);
         let check =
             |outcome| crate::verify::BaselineCheck { command: "x".to_owned(), outcome, found: String::new() };
         let checks = vec![check(BaselineOutcome::Green), check(BaselineOutcome::Red)];
-        let mixed = Baseline { checks, ..red.clone() };
+        let mixed = CheckBaseline { checks, ..red.clone() };
         for (before, limit, changed, expected) in [
             (Some(&mixed), None, &changed[..0], "verified (red → green: 1 of 2 checks): the check passed"),
             (None, None, &changed[..0], "verified: the check passed"),
@@ -234,9 +235,9 @@ mod tests {
                  1.sh, 2.sh, 3.sh, 4.sh, 5.sh and 2 more",
             ),
         ] {
-            assert_eq!(headline(&verified, before, limit, changed), expected);
+            assert_eq!(end_headline(&verified, before, limit, changed), expected);
         }
-        let end = RunEnd::of(RunOutcome::MaxTurns, "not done", Evidence::Record);
-        assert_eq!(headline(&end, Some(&green), None, &changed), "max_turns: not done");
+        let end = RunEnd::from_outcome(RunOutcome::MaxTurns, "not done", EndEvidence::Record);
+        assert_eq!(end_headline(&end, Some(&green), None, &changed), "max_turns: not done");
     }
 }

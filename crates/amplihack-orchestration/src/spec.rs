@@ -1,23 +1,23 @@
-//! What a run is asked to do: everything that a resumed run has to know again.
+//! Specification of a run: everything that a resumed run has to know again.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use amplihack_agent::{AgentBinary, Permissions, profile};
-use amplihack_utils::config::Config;
+use amplihack_agent::{AgentBinary, PermissionLevel, agent_profile};
+use amplihack_utils::config::LayeredConfig;
 use serde::{Deserialize, Serialize};
 
-use crate::budget::{Budget, Prices};
+use crate::budget::{RunBudget, TokenPrices};
 use crate::error::AutoError;
-use crate::stall::Limits;
-use crate::turns::Rules;
+use crate::stall::TurnLimits;
+use crate::turns::TurnRules;
 use crate::verify::TIMEOUT;
 use crate::worktree::WorktreeOptions;
 
 /// An unattended run, asked for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Spec {
+pub struct AutoRunSpec {
     /// The agent that begins.
     pub agent: AgentBinary,
     /// The agent that goes on when the first one's account is used up or not accepted.
@@ -25,14 +25,14 @@ pub struct Spec {
     pub fallback: Option<AgentBinary>,
     /// The task.
     pub task: String,
-    /// Where the user stood; a run in a worktree of its own works there instead.
+    /// Directory in which the user stood; a run in a worktree of its own works in that instead.
     pub cwd: PathBuf,
     /// Shell commands that show that it is done.
     pub verify: Vec<String>,
     /// The most that one of them may take.
     #[serde(default = "verify_timeout")]
     pub verify_timeout: Duration,
-    /// They are not run before the first turn.
+    /// The checks are not run before the first turn.
     #[serde(default)]
     pub no_baseline: bool,
     /// The original's copy of a check that the agent changed has to pass as well.
@@ -51,31 +51,31 @@ pub struct Spec {
     pub max_turns: u32,
     /// A denied call ends the run.
     pub end_on_denial: bool,
-    /// What it may use.
-    pub budget: Budget,
-    /// What agents cost that do not say so.
-    pub prices: BTreeMap<AgentBinary, Prices>,
-    /// How long it may take.
+    /// Budget of the run.
+    pub budget: RunBudget,
+    /// Prices of agents that do not report their cost.
+    pub prices: BTreeMap<AgentBinary, TokenPrices>,
+    /// Longest time that the run may take.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Duration>,
-    /// What the agent may do without asking.
+    /// Permissions of the agent: what it may do without asking.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub permissions: Option<Permissions>,
+    pub permissions: Option<PermissionLevel>,
     /// The model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// It works in a worktree of its own.
+    /// The run works in a worktree of its own.
     pub worktree: bool,
-    /// Where that lies, and what it is given.
+    /// Location of the worktree, and what it is given.
     #[serde(default)]
     pub worktree_options: WorktreeOptions,
-    /// What is not committed in its worktree is committed at the end.
+    /// Changes that are not committed in its worktree are committed at the end.
     #[serde(default)]
     pub commit: bool,
     /// Run once at the end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notify: Option<String>,
-    /// How long an agent may be silent while no tool of it runs.
+    /// Longest time that an agent may be silent while no tool of it runs.
     pub silence: Duration,
     /// Calls of tools after which a turn is cut.
     pub max_calls: u32,
@@ -83,7 +83,7 @@ pub struct Spec {
     pub guarded: bool,
 }
 
-impl Spec {
+impl AutoRunSpec {
     /// A run of `agent` in `cwd` with nothing but its task asked for.
     pub fn new(agent: AgentBinary, task: String, cwd: PathBuf) -> Self {
         // One line of work needs no plan.
@@ -102,7 +102,7 @@ impl Spec {
             test_command: None,
             max_turns: 10,
             end_on_denial: false,
-            budget: Budget::default(),
+            budget: RunBudget::default(),
             prices: BTreeMap::new(),
             deadline: None,
             permissions: None,
@@ -118,13 +118,13 @@ impl Spec {
     }
 
     /// Takes from the configuration what it says of tests and prices, and refuses a budget in dollars that nobody can count.
-    pub fn configure(&mut self, config: &Config) -> Result<(), AutoError> {
+    pub fn apply_config(&mut self, config: &LayeredConfig) -> Result<(), AutoError> {
         self.test_command = config.test_command().map(str::to_owned);
-        self.worktree_options.configure(config);
+        self.worktree_options.apply_config(config);
         for agent in [Some(self.agent), self.fallback].into_iter().flatten() {
-            match Prices::configured(config, agent) {
+            match TokenPrices::from_config(config, agent) {
                 Ok(Some(prices)) => drop(self.prices.insert(agent, prices)),
-                Ok(None) if self.budget.usd.is_some() && !profile(agent).counts.dollars => {
+                Ok(None) if self.budget.usd.is_some() && !agent_profile(agent).counts.dollars => {
                     return Err(AutoError::NoPrice { agent });
                 }
                 Ok(None) => {}
@@ -135,32 +135,32 @@ impl Spec {
     }
 
     /// Refuses a budget in dollars that nobody can count.
-    pub fn priced(&self) -> Result<(), AutoError> {
+    pub fn require_prices(&self) -> Result<(), AutoError> {
         let agents = [Some(self.agent), self.fallback].into_iter().flatten();
         let unpriced =
-            |agent: &AgentBinary| !profile(*agent).counts.dollars && !self.prices.contains_key(agent);
+            |agent: &AgentBinary| !agent_profile(*agent).counts.dollars && !self.prices.contains_key(agent);
         agents.into_iter().find(unpriced).map_or(Ok(()), |agent| Err(AutoError::NoPrice { agent }))
     }
 
     /// The bounds of its turns.
-    pub fn rules(&self) -> Rules {
-        Rules {
+    pub fn turn_rules(&self) -> TurnRules {
+        TurnRules {
             max_turns: self.max_turns,
             fallback: self.fallback.is_some(),
             end_on_denial: self.end_on_denial,
-            has_checks: self.commands().next().is_some(),
+            has_checks: self.check_commands().next().is_some(),
             direct: self.direct,
         }
     }
 
     /// Every command that can show that the work is done.
-    pub fn commands(&self) -> impl Iterator<Item = &str> {
+    pub fn check_commands(&self) -> impl Iterator<Item = &str> {
         self.verify.iter().map(String::as_str).chain(self.test_command.as_deref())
     }
 
     /// The bounds of one turn.
-    pub const fn limits(&self) -> Limits {
-        Limits { silence: self.silence, calls: self.max_calls }
+    pub const fn turn_limits(&self) -> TurnLimits {
+        TurnLimits { silence: self.silence, calls: self.max_calls }
     }
 }
 

@@ -1,4 +1,4 @@
-//! Whether a turn still goes somewhere, by what the agent does: the same failing call over and over, or silence with nothing open.
+//! Detection of turns that go nowhere, by what the agent does: one failing call over and over, or silence with nothing open.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
@@ -10,26 +10,26 @@ const SAME_FAILURES: u32 = 5;
 
 /// The bounds of one turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
-    /// How long an agent may be silent while no tool of it runs.
+pub struct TurnLimits {
+    /// Longest time that an agent may be silent while no tool of it runs.
     pub silence: Duration,
     /// Calls of tools after which the turn is cut.
     pub calls: u32,
 }
 
-/// What is wrong with a turn.
+/// Fault for which a turn is ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Trouble {
-    /// It goes nowhere.
+pub enum TurnFault {
+    /// The turn goes nowhere; with the reason in words.
     Stalled(String),
-    /// It does not end.
+    /// The turn does not end.
     Endless,
 }
 
 /// Looks at a turn's events.
 #[derive(Debug)]
-pub(crate) struct Stall {
-    limits: Limits,
+pub(crate) struct StallDetector {
+    limits: TurnLimits,
     calls: u32,
     /// Calls that were not answered, with what they ask for.
     open: Vec<(String, u64, String)>,
@@ -37,33 +37,33 @@ pub(crate) struct Stall {
     failing: Option<(u64, u32)>,
 }
 
-impl Stall {
+impl StallDetector {
     /// A turn of which nothing was seen.
-    pub(crate) const fn new(limits: Limits) -> Self {
+    pub(crate) const fn new(limits: TurnLimits) -> Self {
         Self { limits, calls: 0, open: Vec::new(), failing: None }
     }
 
-    /// How long the silence may be from now on. A running tool may be silent six times as long.
-    pub(crate) fn patience(&self) -> Duration {
+    /// Longest silence that is allowed from now on. A running tool may be silent six times as long.
+    pub(crate) fn silence_limit(&self) -> Duration {
         if self.open.is_empty() { self.limits.silence } else { self.limits.silence.saturating_mul(6) }
     }
 
-    /// Whether the turn has more calls than it may, with `nested` calls that its events do not tell.
-    pub(crate) fn endless(&self, nested: u32) -> Option<Trouble> {
-        (self.calls.saturating_add(nested) > self.limits.calls).then_some(Trouble::Endless)
+    /// Returns the fault of a turn with more calls than it may have, with `nested` calls that its events do not tell.
+    pub(crate) fn check_calls(&self, nested: u32) -> Option<TurnFault> {
+        (self.calls.saturating_add(nested) > self.limits.calls).then_some(TurnFault::Endless)
     }
 
     /// Takes an event in, and says what is wrong, if anything is.
-    pub(crate) fn observe(&mut self, event: &AgentEvent) -> Option<Trouble> {
+    pub(crate) fn observe_event(&mut self, event: &AgentEvent) -> Option<TurnFault> {
         match event {
             AgentEvent::ToolCall(call) => {
                 self.open.push((
                     call.id.clone(),
-                    fingerprint(&call.name, call.input.text()),
+                    call_fingerprint(&call.name, call.input.text()),
                     call.name.clone(),
                 ));
                 self.calls = self.calls.saturating_add(1);
-                self.endless(0)
+                self.check_calls(0)
             }
             AgentEvent::ToolResult(result) => {
                 let at = self.open.iter().position(|(id, ..)| *id == result.id)?;
@@ -78,7 +78,7 @@ impl Stall {
                 };
                 self.failing = Some((print, times));
                 (times >= SAME_FAILURES).then(|| {
-                    Trouble::Stalled(format!("the same call of {name} failed {times} times in a row"))
+                    TurnFault::Stalled(format!("the same call of {name} failed {times} times in a row"))
                 })
             }
             _ => None,
@@ -86,7 +86,7 @@ impl Stall {
     }
 }
 
-fn fingerprint(name: &str, input: &str) -> u64 {
+fn call_fingerprint(name: &str, input: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     (name, input).hash(&mut hasher);
     hasher.finish()
@@ -94,33 +94,33 @@ fn fingerprint(name: &str, input: &str) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use amplihack_agent::event::{Json, ToolCall, ToolResult};
+    use amplihack_agent::event::{EventJson, ToolCall, ToolResult};
 
     use super::*;
 
-    fn limits(calls: u32) -> Limits {
-        Limits { silence: Duration::from_mins(1), calls }
+    fn limits(calls: u32) -> TurnLimits {
+        TurnLimits { silence: Duration::from_mins(1), calls }
     }
 
     /// One call of `command` and its answer.
-    fn call(stall: &mut Stall, number: usize, command: &str, fails: bool) -> Option<Trouble> {
+    fn call(stall: &mut StallDetector, number: usize, command: &str, fails: bool) -> Option<TurnFault> {
         let id = format!("call{number}");
-        let input = Json::from(&serde_json::json!({ "command": command }));
+        let input = EventJson::from(&serde_json::json!({ "command": command }));
         let asked =
             AgentEvent::ToolCall(ToolCall { id: id.clone(), name: "sh".to_owned(), input, parent: None });
         let exit_code = Some(i64::from(fails));
         let answered = AgentEvent::ToolResult(ToolResult { id, exit_code, ..ToolResult::default() });
-        stall.observe(&asked).or_else(|| stall.observe(&answered))
+        stall.observe_event(&asked).or_else(|| stall.observe_event(&answered))
     }
 
     #[test]
     fn the_same_failing_call_over_and_over_is_a_stall_and_other_calls_are_none() {
-        let mut stall = Stall::new(limits(100));
+        let mut stall = StallDetector::new(limits(100));
         let found: Vec<_> = (0..5).map(|number| call(&mut stall, number, "false", true)).collect();
         assert_eq!(found[..4], [None, None, None, None]);
-        assert!(matches!(&found[4], Some(Trouble::Stalled(why)) if why.contains("5 times")), "{found:?}");
+        assert!(matches!(&found[4], Some(TurnFault::Stalled(why)) if why.contains("5 times")), "{found:?}");
         // A success in between, or another call, begins the count anew.
-        let mut stall = Stall::new(limits(100));
+        let mut stall = StallDetector::new(limits(100));
         for number in 0..40 {
             let (command, fails) =
                 [("false", true), ("false", true), ("true", false), ("other", true)][number % 4];
@@ -130,21 +130,21 @@ mod tests {
 
     #[test]
     fn a_turn_of_too_many_calls_is_endless() {
-        let mut stall = Stall::new(limits(3));
+        let mut stall = StallDetector::new(limits(3));
         let found: Vec<_> = (0..4).map(|number| call(&mut stall, number, "true", false)).collect();
-        assert_eq!(found, [None, None, None, Some(Trouble::Endless)]);
+        assert_eq!(found, [None, None, None, Some(TurnFault::Endless)]);
     }
 
     #[test]
     fn a_running_tool_may_be_silent_for_longer() {
-        let mut stall = Stall::new(limits(3));
-        assert_eq!(stall.patience(), Duration::from_mins(1));
-        let input = Json::default();
+        let mut stall = StallDetector::new(limits(3));
+        assert_eq!(stall.silence_limit(), Duration::from_mins(1));
+        let input = EventJson::default();
         let call = ToolCall { id: "a".to_owned(), name: "sh".to_owned(), input, parent: None };
-        assert_eq!(stall.observe(&AgentEvent::ToolCall(call)), None);
-        assert_eq!(stall.patience(), Duration::from_mins(6));
+        assert_eq!(stall.observe_event(&AgentEvent::ToolCall(call)), None);
+        assert_eq!(stall.silence_limit(), Duration::from_mins(6));
         let result = ToolResult { id: "a".to_owned(), ..ToolResult::default() };
-        assert_eq!(stall.observe(&AgentEvent::ToolResult(result)), None);
-        assert_eq!(stall.patience(), Duration::from_mins(1));
+        assert_eq!(stall.observe_event(&AgentEvent::ToolResult(result)), None);
+        assert_eq!(stall.silence_limit(), Duration::from_mins(1));
     }
 }

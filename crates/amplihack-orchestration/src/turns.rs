@@ -1,20 +1,22 @@
-//! What an unattended run does next: a state machine without processes, files or clocks.
+//! Decisions of an unattended run: a state machine without processes, files or clocks.
 //!
 //! A run is a series of turns of one agent: clarify, plan, execute, and adjust until what was done passes its verification; a task
 //! of one line begins with the work itself. An agent's word is a claim. Only a verification makes it an end, and each end but those
 //! that a person or the guard makes is verified.
 
-use amplihack_agent::event::{EndEvent, FailKind, RunOutcome, Summary};
-use amplihack_hooks::continuation::{Continuation, Count, Lock, Step, StopSignal};
-use amplihack_session::{Denials, Evidence, RunEnd};
+use amplihack_agent::event::{EndEvent, FailKind, RunEndSummary, RunOutcome};
+use amplihack_hooks::continuation::{
+    Continuation, ContinuationCount, ContinuationLock, ContinuationStep, StopSignal,
+};
+use amplihack_session::{EndEvidence, GuardDenials, RunEnd};
 use serde::{Deserialize, Serialize};
 
-use crate::claim::{Claim, Status};
+use crate::claim::{AgentClaim, ClaimStatus};
 
-/// What the agent is asked for in a turn.
+/// Purpose of a turn: what the agent is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Phase {
+pub enum TurnPhase {
     /// Read the task and say what it asks for.
     Clarify,
     /// Say how it will be done.
@@ -29,7 +31,7 @@ pub enum Phase {
 
 /// A run's bounds, as far as they are about turns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Rules {
+pub struct TurnRules {
     /// The agent is asked at most so often.
     pub max_turns: u32,
     /// There is another agent to go on with.
@@ -42,13 +44,13 @@ pub struct Rules {
     pub direct: bool,
 }
 
-/// What became of the files in a turn.
+/// Change of the files in a turn.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TurnFiles {
-    /// They are other than before it.
+    /// The files are other than before the turn.
     Changed,
-    /// They are as before it.
+    /// The files are as before the turn.
     Unchanged,
     /// Nobody knows: there is no repository.
     #[default]
@@ -58,7 +60,7 @@ pub enum TurnFiles {
 /// A turn that has ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(from = "AnswerForm")]
-pub struct Answer {
+pub struct TurnAnswer {
     /// The end of its launch. The agent's text is not in it.
     pub run: Box<RunEnd>,
     /// The run ended the turn with its work kept, because the agent went on and on.
@@ -66,10 +68,10 @@ pub struct Answer {
     pub cut: bool,
     /// The agent's word about its work.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub claim: Option<Claim>,
-    /// Whether the agent said or did anything at all.
+    pub claim: Option<AgentClaim>,
+    /// True if the agent said or did anything at all.
     pub alive: bool,
-    /// Whether the turn was to go on with a session of the agent.
+    /// True if the turn was to continue a session of the agent.
     pub resumed: bool,
     /// Calls that were denied, by the guard or by the agent itself.
     pub denials: u32,
@@ -83,7 +85,7 @@ struct AnswerForm {
     #[serde(default)]
     cut: bool,
     #[serde(default)]
-    claim: Option<Claim>,
+    claim: Option<AgentClaim>,
     alive: bool,
     resumed: bool,
     denials: u32,
@@ -95,16 +97,18 @@ struct AnswerForm {
     message: String,
 }
 
-impl From<AnswerForm> for Answer {
+impl From<AnswerForm> for TurnAnswer {
     fn from(form: AnswerForm) -> Self {
         let AnswerForm { run, cut, claim, alive, resumed, denials, turn_end, kind, message } = form;
         let word = turn_end.as_deref();
         let older = || match word {
-            Some("answered") => RunEnd::new(EndEvent::success(Summary::default()), Evidence::Record),
-            Some("cut") => RunEnd::of(RunOutcome::Interrupted, "cut", Evidence::Nothing),
-            Some("denied") => RunEnd::of(RunOutcome::Denied, message, Evidence::Record),
-            Some("stalled") => RunEnd::of(RunOutcome::Stalled, message, Evidence::Record),
-            _ => RunEnd::failed(kind.unwrap_or(FailKind::Agent), message),
+            Some("answered") => {
+                RunEnd::new(EndEvent::of_success(RunEndSummary::default()), EndEvidence::Record)
+            }
+            Some("cut") => RunEnd::from_outcome(RunOutcome::Interrupted, "cut", EndEvidence::Nothing),
+            Some("denied") => RunEnd::from_outcome(RunOutcome::Denied, message, EndEvidence::Record),
+            Some("stalled") => RunEnd::from_outcome(RunOutcome::Stalled, message, EndEvidence::Record),
+            _ => RunEnd::from_failure(kind.unwrap_or(FailKind::Agent), message),
         };
         Self {
             run: Box::new(run.unwrap_or_else(older)),
@@ -117,31 +121,31 @@ impl From<AnswerForm> for Answer {
     }
 }
 
-impl Answer {
-    /// Whether the agent answered and was not cut off.
+impl TurnAnswer {
+    /// Reports whether the agent answered and was not cut off.
     pub const fn is_whole(&self) -> bool {
         !self.cut && self.run.is_success()
     }
 }
 
-/// What the verification showed.
+/// Result of a verification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Checked {
+pub enum VerificationResult {
     /// A command showed that it is done, and nothing speaks against it.
     Passed,
     /// Nothing speaks against it, and no command was there to show it.
     Unproved,
     /// No command speaks against it, but a change was asked for and no file changed.
     Unchanged,
-    /// It is not done.
+    /// The work is not done.
     Refuted,
 }
 
-/// Why a run is stopped from outside of its turns.
+/// Cause for which a run is stopped from outside of its turns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Stop {
+pub enum RunStopCause {
     /// Tokens or money.
     Budget,
     /// Time.
@@ -160,50 +164,50 @@ pub enum TurnInput {
     Begin,
     /// A turn has ended.
     Answered {
-        /// Its answer.
-        answer: Answer,
-        /// What became of the files.
+        /// Answer of the turn.
+        answer: TurnAnswer,
+        /// Change of the files.
         files: TurnFiles,
     },
     /// A verification has ended.
     Checked {
-        /// What it showed.
-        outcome: Checked,
-        /// Whether files are other than at the beginning of the run; `None` outside a repository.
+        /// Result of the verification.
+        outcome: VerificationResult,
+        /// True if files differ from the beginning of the run; `None` outside a repository.
         changed: Option<bool>,
-        /// It refutes the work by the same check as the one before, on the same files.
+        /// The check that refutes the work refuted it before, on the same files.
         repeated: bool,
     },
     /// The run is stopped.
     Stopped {
-        /// Why.
-        why: Stop,
+        /// Cause of the stop.
+        why: RunStopCause,
     },
 }
 
-/// What a run does next.
+/// Next act of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TurnOutput {
     /// Ask the agent.
-    Ask(Ask),
+    Ask(NextTurn),
     /// Check the agent's claim.
     Verify,
     /// Nothing more: the run is over.
     End {
         /// The outcome.
         end: RunOutcome,
-        /// Why, for a person.
+        /// Reason, for a person.
         reason: String,
     },
 }
 
 /// A turn to be made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Ask {
-    /// Its number, from 1; the same again for one whose session could not be gone on with.
+pub struct NextTurn {
+    /// Number of the turn, from 1; used again for one whose session could not be continued.
     pub turn: u32,
-    /// What for.
-    pub phase: Phase,
+    /// Purpose of the turn.
+    pub phase: TurnPhase,
     /// In a new session of the agent, with what is known carried in the prompt.
     pub fresh: bool,
     /// By the other agent, from here on.
@@ -213,13 +217,13 @@ pub struct Ask {
 /// The machine. Feed it with [`step`](Self::step); the same inputs give the same outputs.
 #[derive(Debug, Clone)]
 pub struct Turns {
-    rules: Rules,
+    rules: TurnRules,
     turn: u32,
-    phase: Phase,
+    phase: TurnPhase,
     failures: u32,
     fell_back: bool,
     lost_session: bool,
-    /// Whether every check passed before the first turn, if that is known.
+    /// True if every check passed before the first turn; `None` if that is not known.
     green_before: Option<bool>,
     /// Something was done since the last verification.
     worked: bool,
@@ -244,11 +248,11 @@ pub struct Turns {
 
 impl Turns {
     /// A run that has not begun.
-    pub const fn new(rules: Rules) -> Self {
+    pub const fn new(rules: TurnRules) -> Self {
         Self {
             rules,
             turn: 0,
-            phase: opening(rules),
+            phase: first_phase(rules),
             failures: 0,
             fell_back: false,
             lost_session: false,
@@ -277,7 +281,7 @@ impl Turns {
     }
 
     /// Takes in rules whose turns count from the beginning of the run.
-    pub const fn set_rules(&mut self, rules: Rules) {
+    pub const fn set_rules(&mut self, rules: TurnRules) {
         self.rules = rules;
     }
 
@@ -303,7 +307,7 @@ impl Turns {
             return TurnOutput::End { end: *end, reason: reason.clone() };
         }
         let is_stop = matches!(input, TurnInput::Stopped { .. });
-        let output = self.take(input);
+        let output = self.take_input(input);
         if !is_stop {
             self.verifying = output == TurnOutput::Verify;
         }
@@ -320,7 +324,7 @@ impl Turns {
     ///
     /// `None` if it has not ended: then only the rules are new.
     #[must_use]
-    pub fn resume(&mut self, rules: Rules, made: u32) -> Option<TurnOutput> {
+    pub fn resume_run(&mut self, rules: TurnRules, made: u32) -> Option<TurnOutput> {
         if let Some((end, reason)) = self.ended.as_ref().filter(|(end, _)| end.is_success()) {
             return Some(TurnOutput::End { end: *end, reason: reason.clone() });
         }
@@ -331,7 +335,7 @@ impl Turns {
         // A turn that is in flight is one of the new ones.
         let made =
             if self.ended.is_some() || self.verifying { self.turn } else { self.turn.saturating_sub(1) };
-        self.rules = Rules { max_turns: made.saturating_add(rules.max_turns), ..rules };
+        self.rules = TurnRules { max_turns: made.saturating_add(rules.max_turns), ..rules };
         self.ended.take()?;
         self.failures = 0;
         self.lost_session = false;
@@ -344,47 +348,53 @@ impl Turns {
         if self.verifying && is_claimed {
             return Some(TurnOutput::Verify);
         }
-        Some(self.ask(self.phase, false, false))
+        Some(self.ask_next(self.phase, false, false))
     }
 
-    fn take(&mut self, input: TurnInput) -> TurnOutput {
+    fn take_input(&mut self, input: TurnInput) -> TurnOutput {
         match input {
-            TurnInput::Begin => self.ask(self.phase, false, false),
+            TurnInput::Begin => self.ask_next(self.phase, false, false),
             TurnInput::Answered { answer, files } => {
                 self.worked = true;
-                self.answered(answer, files)
+                self.decide_after_answer(answer, files)
             }
-            TurnInput::Checked { outcome, changed, repeated } => self.checked(outcome, changed, repeated),
+            TurnInput::Checked { outcome, changed, repeated } => {
+                self.decide_after_check(outcome, changed, repeated)
+            }
             TurnInput::Stopped { why } => match why {
-                Stop::Budget => self.conclude(RunOutcome::Budget, "the budget is used up"),
-                Stop::Deadline => self.conclude(RunOutcome::Deadline, "the deadline has passed"),
-                Stop::Interrupted => self.end(RunOutcome::Interrupted, "the run was ended from outside"),
-                // The verification itself cannot be made, so there is nothing to wait for.
-                Stop::Failed if self.verifying || self.pending.is_some() => {
-                    self.end(RunOutcome::Failed, "the verification failed")
+                RunStopCause::Budget => self.conclude_run(RunOutcome::Budget, "the budget is used up"),
+                RunStopCause::Deadline => self.conclude_run(RunOutcome::Deadline, "the deadline has passed"),
+                RunStopCause::Interrupted => {
+                    self.end_run(RunOutcome::Interrupted, "the run was ended from outside")
                 }
-                Stop::Failed => self.conclude(RunOutcome::Failed, "something that the run needs failed"),
+                // The verification itself cannot be made, so there is nothing to wait for.
+                RunStopCause::Failed if self.verifying || self.pending.is_some() => {
+                    self.end_run(RunOutcome::Failed, "the verification failed")
+                }
+                RunStopCause::Failed => {
+                    self.conclude_run(RunOutcome::Failed, "something that the run needs failed")
+                }
             },
         }
     }
 
-    fn answered(&mut self, answer: Answer, files: TurnFiles) -> TurnOutput {
-        let Answer { run, cut, claim, alive, resumed, denials } = answer;
+    fn decide_after_answer(&mut self, answer: TurnAnswer, files: TurnFiles) -> TurnOutput {
+        let TurnAnswer { run, cut, claim, alive, resumed, denials } = answer;
         if self.rules.end_on_denial && denials > 0 {
-            return self.end(RunOutcome::Denied, "a call was denied");
+            return self.end_run(RunOutcome::Denied, "a call was denied");
         }
-        if self.rules.end_on_denial && run.denials == Denials::Unknown {
+        if self.rules.end_on_denial && run.denials == GuardDenials::Unknown {
             let reason = "whether a call was denied is not known: no report of the guard arrived";
-            return self.end(RunOutcome::Unguarded, reason);
+            return self.end_run(RunOutcome::Unguarded, reason);
         }
         if cut {
-            return self.ask(next(self.phase), false, false);
+            return self.ask_next(next_phase(self.phase), false, false);
         }
         if let Some(kind) = run.event.kind {
-            return self.failed(kind, run.reason().to_owned(), resumed && !alive);
+            return self.decide_after_failure(kind, run.reason().to_owned(), resumed && !alive);
         }
         if !run.is_success() {
-            return self.conclude(run.outcome(), run.reason());
+            return self.conclude_run(run.outcome(), run.reason());
         }
         self.failures = 0;
         let in_vain = denials > 0 && files == TurnFiles::Unchanged && is_work(self.phase);
@@ -392,12 +402,11 @@ impl Turns {
         self.unclaimed = claim.is_none();
         self.no_change_asked = claim.as_ref().and_then(|claim| claim.changes) == Some(false);
         match claim.map(|claim| claim.status) {
-            Some(Status::Done) => TurnOutput::Verify,
-            Some(Status::Blocked) if denials > 0 => {
-                self.conclude(RunOutcome::Denied, "the agent cannot continue, and calls of it were denied")
-            }
-            Some(Status::Blocked) => {
-                self.conclude(RunOutcome::Failed, "the agent reports that it cannot continue")
+            Some(ClaimStatus::Done) => TurnOutput::Verify,
+            Some(ClaimStatus::Blocked) if denials > 0 => self
+                .conclude_run(RunOutcome::Denied, "the agent cannot continue, and calls of it were denied"),
+            Some(ClaimStatus::Blocked) => {
+                self.conclude_run(RunOutcome::Failed, "the agent reports that it cannot continue")
             }
             // A check that passed before would pass in the middle of the work, too.
             None if self.rules.has_checks
@@ -410,72 +419,77 @@ impl Turns {
             None if self.rules.has_checks && self.refuted && files == TurnFiles::Unchanged => {
                 TurnOutput::Verify
             }
-            Some(Status::Working) | None if self.denied_in_vain > 1 => self.conclude(
+            Some(ClaimStatus::Working) | None if self.denied_in_vain > 1 => self.conclude_run(
                 RunOutcome::Stalled,
                 "calls were denied in two turns in a row, and no file changed in them",
             ),
-            Some(Status::Working) | None => self.ask(next(self.phase), false, false),
+            Some(ClaimStatus::Working) | None => self.ask_next(next_phase(self.phase), false, false),
         }
     }
 
-    fn checked(&mut self, outcome: Checked, changed: Option<bool>, repeated: bool) -> TurnOutput {
+    fn decide_after_check(
+        &mut self,
+        outcome: VerificationResult,
+        changed: Option<bool>,
+        repeated: bool,
+    ) -> TurnOutput {
         self.worked = false;
-        self.refuted = outcome == Checked::Refuted;
+        self.refuted = outcome == VerificationResult::Refuted;
         if let Some((end, reason)) = self.pending.take() {
             // Nobody claims to be done: the work, or a check that turned, has to show it.
             let turned = self.green_before == Some(false) || changed == Some(true);
-            if outcome != Checked::Passed || !turned {
-                return self.end(end, reason);
+            if outcome != VerificationResult::Passed || !turned {
+                return self.end_run(end, reason);
             }
             self.limit = Some(end);
-            return self.end(RunOutcome::Verified, format!("the check passed at the end: {reason}"));
+            return self.end_run(RunOutcome::Verified, format!("the check passed at the end: {reason}"));
         }
         match outcome {
-            Checked::Passed if self.unclaimed => {
-                self.end(RunOutcome::Verified, "the check passed; the agent reported no status")
+            VerificationResult::Passed if self.unclaimed => {
+                self.end_run(RunOutcome::Verified, "the check passed; the agent reported no status")
             }
-            Checked::Passed => self.end(RunOutcome::Verified, "the check passed"),
-            Checked::Unproved if self.no_change_asked && changed == Some(false) => self.end(
+            VerificationResult::Passed => self.end_run(RunOutcome::Verified, "the check passed"),
+            VerificationResult::Unproved if self.no_change_asked && changed == Some(false) => self.end_run(
                 RunOutcome::Claimed,
                 "the agent reports that it is done and that no change was asked for; nothing changed, and no command was \
                  given to show it",
             ),
-            Checked::Unproved => self.end(
+            VerificationResult::Unproved => self.end_run(
                 RunOutcome::Claimed,
                 "the agent reports that it is done, and no command was given to show it",
             ),
-            Checked::Unchanged if self.sent_back || self.turn >= self.rules.max_turns => self.end(
+            VerificationResult::Unchanged if self.sent_back || self.turn >= self.rules.max_turns => self.end_run(
                 RunOutcome::NothingDone,
                 "the agent reports that it is done, a change was asked for, and no file changed",
             ),
-            Checked::Unchanged => {
+            VerificationResult::Unchanged => {
                 self.sent_back = true;
-                self.ask(Phase::Adjust, false, false)
+                self.ask_next(TurnPhase::Adjust, false, false)
             }
-            Checked::Refuted if repeated => self.end(
+            VerificationResult::Refuted if repeated => self.end_run(
                 RunOutcome::Stalled,
                 "the same check failed twice, and no file changed in between",
             ),
-            Checked::Refuted if self.unclaimed && !is_work(self.phase) => {
-                self.ask(next(self.phase), false, false)
+            VerificationResult::Refuted if self.unclaimed && !is_work(self.phase) => {
+                self.ask_next(next_phase(self.phase), false, false)
             }
-            Checked::Refuted => self.ask(Phase::Adjust, false, false),
+            VerificationResult::Refuted => self.ask_next(TurnPhase::Adjust, false, false),
         }
     }
 
-    fn failed(&mut self, kind: FailKind, message: String, session_gone: bool) -> TurnOutput {
+    fn decide_after_failure(&mut self, kind: FailKind, message: String, session_gone: bool) -> TurnOutput {
         if matches!(kind, FailKind::Auth | FailKind::Quota | FailKind::RateLimit) {
             if self.rules.fallback && !self.fell_back {
                 self.fell_back = true;
                 self.failures = 0;
-                return self.ask(self.phase, true, true);
+                return self.ask_next(self.phase, true, true);
             }
-            return self.conclude(kind.outcome(), message);
+            return self.conclude_run(kind.outcome(), message);
         }
         // A session that cannot be gone on with costs nothing: it is left behind once.
         if session_gone && !self.lost_session {
             self.lost_session = true;
-            return TurnOutput::Ask(Ask {
+            return TurnOutput::Ask(NextTurn {
                 turn: self.turn,
                 phase: self.phase,
                 fresh: true,
@@ -484,78 +498,78 @@ impl Turns {
         }
         self.failures += 1;
         if self.failures > 1 {
-            return self.conclude(kind.outcome(), message);
+            return self.conclude_run(kind.outcome(), message);
         }
-        self.ask(self.phase, kind == FailKind::ContextLength, false)
+        self.ask_next(self.phase, kind == FailKind::ContextLength, false)
     }
 
     /// Asks, if the rules of going on let the run go on: those that hold an agent's stop.
-    fn ask(&mut self, phase: Phase, fresh: bool, fall_back: bool) -> TurnOutput {
+    fn ask_next(&mut self, phase: TurnPhase, fresh: bool, fall_back: bool) -> TurnOutput {
         let rules = Continuation { max_iterations: u64::from(self.rules.max_turns), ttl_seconds: u64::MAX };
         let held = self.turn > 0
             && matches!(
-                rules.step(&StopSignal {
+                rules.decide_stop(&StopSignal {
                     session: "auto",
                     stop_active: false,
-                    lock: Some(Lock { session: Some("auto".to_owned()), locked_at: None }),
-                    count: Count::Times(u64::from(self.turn) - 1),
+                    lock: Some(ContinuationLock { session: Some("auto".to_owned()), locked_at: None }),
+                    count: ContinuationCount::Times(u64::from(self.turn) - 1),
                     prompt: None,
                     goal: None,
                     now: 0,
                 }),
-                Step::Stop { .. }
+                ContinuationStep::Stop { .. }
             );
         if held {
             // What a run that continues begins with.
             self.phase = phase;
-            return self.conclude(RunOutcome::MaxTurns, format!("not done after {} turns", self.turn));
+            return self.conclude_run(RunOutcome::MaxTurns, format!("not done after {} turns", self.turn));
         }
         self.turn += 1;
         self.phase = phase;
-        TurnOutput::Ask(Ask { turn: self.turn, phase, fresh, fall_back })
+        TurnOutput::Ask(NextTurn { turn: self.turn, phase, fresh, fall_back })
     }
 
     /// Ends, unless a verification shows that the work is done.
-    fn conclude(&mut self, end: RunOutcome, reason: impl Into<String>) -> TurnOutput {
+    fn conclude_run(&mut self, end: RunOutcome, reason: impl Into<String>) -> TurnOutput {
         if let Some((end, reason)) = self.pending.take() {
-            return self.end(end, reason);
+            return self.end_run(end, reason);
         }
         let judged = matches!(end, RunOutcome::Unguarded | RunOutcome::Interrupted);
         if judged || !self.rules.has_checks || !self.worked {
-            return self.end(end, reason);
+            return self.end_run(end, reason);
         }
         self.pending = Some((end, reason.into()));
         TurnOutput::Verify
     }
 
-    fn end(&mut self, end: RunOutcome, reason: impl Into<String>) -> TurnOutput {
+    fn end_run(&mut self, end: RunOutcome, reason: impl Into<String>) -> TurnOutput {
         let reason = reason.into();
         self.ended = Some((end, reason.clone()));
         TurnOutput::End { end, reason }
     }
 }
 
-/// Where a run begins: it must come to doing the task.
-const fn opening(rules: Rules) -> Phase {
+/// Phase in which a run begins: it must come to doing the task.
+const fn first_phase(rules: TurnRules) -> TurnPhase {
     match rules.max_turns {
-        0 | 1 => Phase::Execute,
-        _ if rules.direct => Phase::Execute,
-        2 => Phase::Plan,
-        _ => Phase::Clarify,
+        0 | 1 => TurnPhase::Execute,
+        _ if rules.direct => TurnPhase::Execute,
+        2 => TurnPhase::Plan,
+        _ => TurnPhase::Clarify,
     }
 }
 
-/// Whether files are to be changed in a turn for `phase`.
-const fn is_work(phase: Phase) -> bool {
-    matches!(phase, Phase::Execute | Phase::GoOn | Phase::Adjust)
+/// Reports whether files are to be changed in a turn for `phase`.
+const fn is_work(phase: TurnPhase) -> bool {
+    matches!(phase, TurnPhase::Execute | TurnPhase::GoOn | TurnPhase::Adjust)
 }
 
-/// What follows an answer that claims nothing.
-const fn next(phase: Phase) -> Phase {
+/// Phase that follows an answer that claims nothing.
+const fn next_phase(phase: TurnPhase) -> TurnPhase {
     match phase {
-        Phase::Clarify => Phase::Plan,
-        Phase::Plan => Phase::Execute,
-        Phase::Execute | Phase::GoOn | Phase::Adjust => Phase::GoOn,
+        TurnPhase::Clarify => TurnPhase::Plan,
+        TurnPhase::Plan => TurnPhase::Execute,
+        TurnPhase::Execute | TurnPhase::GoOn | TurnPhase::Adjust => TurnPhase::GoOn,
     }
 }
 

@@ -1,4 +1,4 @@
-//! How long judging takes: `cargo run --release -p amplihack-policy --example bench`.
+//! Duration of a verdict: `cargo run --release -p amplihack-policy --example bench`.
 
 use std::fmt::Write as _;
 use std::hint::black_box;
@@ -11,7 +11,7 @@ mod hostile;
 
 use amplihack_policy::rules::ExampleWorld;
 use amplihack_policy::{Decision, Event, Limits, Origin, Policy};
-use amplihack_utils::sys::worked;
+use amplihack_utils::sys::thread_cpu_time;
 
 const EVERYDAY: [&str; 12] = [
     "ls -la",
@@ -58,7 +58,7 @@ fn main() {
         (None, _) => {}
     }
     let started = Instant::now();
-    let policy = Policy::standard();
+    let policy = Policy::with_builtin_rules();
     let first = time(|| judge(&policy, b"cargo test -p x 2>&1 | tail -20", &Limits::default()));
     say(&format!("cold: policy and first verdict {:?}, verdict alone {first:?}", started.elapsed()));
     warm(&policy);
@@ -73,7 +73,7 @@ fn say(line: &str) {
 }
 
 fn again(name: &str) {
-    let policy = Policy::standard();
+    let policy = Policy::with_builtin_rules();
     let hostile = hostile::scripts(64 << 10).into_iter().find(|(known, _)| *known == name);
     let text = TEXTS.iter().find(|(known, _)| *known == name).map(|(_, line)| one_mib(line));
     let script = match name {
@@ -81,7 +81,8 @@ fn again(name: &str) {
         _ => hostile.map_or_else(|| name.to_owned(), |(_, script)| script),
     };
     // What is hostile is stopped, as it is in earnest.
-    let limits = if text.is_some() || name == "lines" { Limits::patient() } else { Limits::default() };
+    let limits =
+        if text.is_some() || name == "lines" { Limits::with_long_deadline() } else { Limits::default() };
     let started = Instant::now();
     while started.elapsed() < Duration::from_secs(2) {
         match &text {
@@ -93,7 +94,7 @@ fn again(name: &str) {
 
 /// For `cargo xtask bench`: lines of a word and nanoseconds.
 fn samples(times: usize) {
-    let policy = Policy::standard();
+    let policy = Policy::with_builtin_rules();
     let limits = Limits::default();
     let sample = |word: &str, took: Duration| say(&format!("{word} {}", took.as_nanos()));
     for script in EVERYDAY {
@@ -128,11 +129,11 @@ fn judge(policy: &Policy, script: &[u8], limits: &Limits) -> Decision {
     policy.judge(&event, &ExampleWorld::default(), limits).decision
 }
 
-/// What `f` has of the processor: others on the machine do not count.
+/// Processor time of `f`: others on the machine do not count.
 fn time<T>(f: impl FnOnce() -> T) -> Duration {
-    let before = worked();
+    let before = thread_cpu_time();
     black_box(f());
-    worked().saturating_sub(before)
+    thread_cpu_time().saturating_sub(before)
 }
 
 /// The `part`th hundredth of sorted times.

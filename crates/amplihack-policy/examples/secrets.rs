@@ -7,8 +7,8 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use amplihack_policy::secrets::scan;
-use amplihack_testkit::secrets::{Case, look_alikes, real, unseen};
+use amplihack_policy::secrets::scan_file;
+use amplihack_testkit::secrets::{SecretCase, look_alikes, real, unseen};
 
 fn main() -> io::Result<()> {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -21,7 +21,7 @@ fn main() -> io::Result<()> {
 
 /// Writes each case into a directory of its own, and a line for each: directory, first and last line of the credential (1 and 0 if there is none), kind.
 fn corpus(name: &str, directory: &Path) -> io::Result<()> {
-    let cases: Vec<Case> = match name {
+    let cases: Vec<SecretCase> = match name {
         "known" => real(1).into_iter().chain(look_alikes(1)).collect(),
         "unseen" => unseen(1),
         _ => return Err(io::Error::other(format!("there is no corpus {name:?}"))),
@@ -46,7 +46,7 @@ fn below(directory: &Path) -> io::Result<()> {
         let content = fs::read(&path)?;
         bytes += content.len();
         let name = path.strip_prefix(directory).unwrap_or(&path).to_string_lossy();
-        for found in scan(&name, &content) {
+        for found in scan_file(&name, &content) {
             writeln!(
                 out,
                 "{}\t{}\t{}\t{}\t{}",

@@ -1,4 +1,4 @@
-//! What the policy says: a decision, the rule behind it, and why, joined by strictest wins.
+//! The policy's answer: a decision, the rule behind it and the reason, joined by strictest wins.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -64,17 +64,17 @@ pub struct Verdict {
     pub decision: Decision,
     /// The rule that decided; `None` when there is nothing to say.
     pub rule: Option<RuleId>,
-    /// One line for the model and for a person: what would happen, and what to do instead. Empty when there is nothing to say.
+    /// A line for the model and for a person: the effect, and an alternative. Empty when there is no objection.
     pub reason: String,
     /// The parts of the text that it is about.
     pub spans: Vec<Span>,
-    /// What would have been decided, where the mode only observes. `decision` is [`Decision::None`] then.
+    /// The decision that would hold if the mode did more than observe. `decision` is [`Decision::None`] then.
     pub would_be: Option<Decision>,
 }
 
 impl Verdict {
     /// Nothing to say.
-    pub fn none() -> Self {
+    pub fn no_objection() -> Self {
         Self {
             decision: Decision::None,
             rule: None,
@@ -91,13 +91,13 @@ impl Verdict {
 
     /// The stricter of two; of two that are equally strict, this one.
     #[must_use]
-    pub fn join(self, other: Self) -> Self {
+    pub fn join_strictest(self, other: Self) -> Self {
         if (other.decision, other.would_be) > (self.decision, self.would_be) { other } else { self }
     }
 
-    /// The same, only observed: nothing is decided, and `would_be` tells what would have been.
+    /// Returns the verdict as only observed: `decision` is none, and `would_be` holds the decision that there would have been.
     #[must_use]
-    pub fn observed(self) -> Self {
+    pub fn as_observed(self) -> Self {
         let would_be = (self.decision != Decision::None).then_some(self.decision).or(self.would_be);
         Self { decision: Decision::None, would_be, ..self }
     }
@@ -118,7 +118,7 @@ mod tests {
         ];
         (decision, "[a-c]", any::<bool>()).prop_map(|(decision, rule, observed)| {
             let verdict = Verdict::new(decision, RuleId(Cow::Owned(rule.clone())), rule, Vec::new());
-            if observed { verdict.observed() } else { verdict }
+            if observed { verdict.as_observed() } else { verdict }
         })
     }
 
@@ -130,12 +130,12 @@ mod tests {
     proptest! {
         #[test]
         fn join_is_a_lattice(a in verdicts(), b in verdicts(), c in verdicts()) {
-            prop_assert_eq!(a.clone().join(a.clone()), a.clone());
-            prop_assert_eq!(weight(&a.clone().join(b.clone())), weight(&b.clone().join(a.clone())));
-            prop_assert_eq!(a.clone().join(b.clone()).join(c.clone()), a.clone().join(b.clone().join(c.clone())));
-            prop_assert!(a.clone().join(b.clone()).decision >= a.decision);
+            prop_assert_eq!(a.clone().join_strictest(a.clone()), a.clone());
+            prop_assert_eq!(weight(&a.clone().join_strictest(b.clone())), weight(&b.clone().join_strictest(a.clone())));
+            prop_assert_eq!(a.clone().join_strictest(b.clone()).join_strictest(c.clone()), a.clone().join_strictest(b.clone().join_strictest(c.clone())));
+            prop_assert!(a.clone().join_strictest(b.clone()).decision >= a.decision);
             if a.decision <= b.decision {
-                prop_assert!(a.join(c.clone()).decision <= b.join(c).decision);
+                prop_assert!(a.join_strictest(c.clone()).decision <= b.join_strictest(c).decision);
             }
         }
     }
@@ -143,10 +143,10 @@ mod tests {
     #[test]
     fn none_is_neutral() {
         let deny = Verdict::new(Decision::Deny, RuleId::new("a/b"), "why", vec![Span { start: 1, end: 2 }]);
-        assert_eq!(Verdict::none().join(deny.clone()), deny);
-        assert_eq!(deny.clone().join(Verdict::none()), deny);
-        let observed = deny.observed();
+        assert_eq!(Verdict::no_objection().join_strictest(deny.clone()), deny);
+        assert_eq!(deny.clone().join_strictest(Verdict::no_objection()), deny);
+        let observed = deny.as_observed();
         assert_eq!((observed.decision, observed.would_be), (Decision::None, Some(Decision::Deny)));
-        assert_eq!(observed.clone().observed(), observed, "once is enough");
+        assert_eq!(observed.clone().as_observed(), observed, "once is enough");
     }
 }

@@ -7,14 +7,14 @@ use crate::secrets;
 
 /// The user's lists of domains; a domain stands for itself and everything below it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Lists {
+pub struct DomainLists {
     /// Never fetched.
     pub deny: Vec<String>,
     /// Fetched without asking. A denied domain stays denied.
     pub allow: Vec<String>,
 }
 
-impl Lists {
+impl DomainLists {
     /// From two lists as `XPIA_BLACKLIST_DOMAINS` and `XPIA_WHITELIST_DOMAINS` hold them: domains with commas or blanks between.
     pub fn from_text(deny: &str, allow: &str) -> Self {
         let domains = |text: &str| {
@@ -54,20 +54,20 @@ const METADATA_NAMES: &[&str] = &[
 const ECHO_SERVICES: &[&str] = &["nip.io", "sslip.io", "xip.io", "localtest.me"];
 
 /// An address, taken apart as a browser does.
-struct Address {
+struct FetchAddress {
     scheme: String,
     userinfo: String,
-    host: Host,
+    host: FetchHost,
 }
 
-enum Host {
+enum FetchHost {
     Name(String),
     V4(Ipv4Addr),
     V6(Ipv6Addr),
 }
 
-/// What is said about fetching `url`: none for everyday addresses, private ones and this machine's too.
-pub fn judge_url(url: &str, lists: &Lists) -> Verdict {
+/// The verdict on fetching `url`: none for everyday addresses, private ones and this machine's too.
+pub fn judge_url(url: &str, lists: &DomainLists) -> Verdict {
     let deny = |rule, reason: String| Verdict::new(Decision::Deny, RuleId::new(rule), reason, Vec::new());
     let Some(address) = take_apart(url) else {
         return deny(
@@ -91,10 +91,10 @@ pub fn judge_url(url: &str, lists: &Lists) -> Verdict {
             format!("{host} hands out this machine's cloud credentials; it is never fetched"),
         );
     }
-    if listed(&host, &lists.deny) {
+    if is_listed(&host, &lists.deny) {
         return deny("fetch/denied-domain", format!("{host} is on the user's list of denied domains"));
     }
-    if disguises(&address.userinfo) {
+    if disguises_host(&address.userinfo) {
         return deny(
             "fetch/userinfo",
             format!(
@@ -102,18 +102,18 @@ pub fn judge_url(url: &str, lists: &Lists) -> Verdict {
             ),
         );
     }
-    if secrets::find(url.as_bytes()).iter().any(|found| found.rule.is_provider()) {
+    if secrets::find_credentials(url.as_bytes()).iter().any(|found| found.rule.is_provider()) {
         let reason = format!("the address carries a credential to {host}; a person has to agree to send it");
         return Verdict::new(Decision::Ask, RuleId::new("fetch/secret"), reason, Vec::new());
     }
-    if listed(&host, &lists.allow) {
+    if is_listed(&host, &lists.allow) {
         let reason = format!("{host} is on the user's list of allowed domains");
         return Verdict::new(Decision::Allow, RuleId::new("fetch/allowed-domain"), reason, Vec::new());
     }
-    Verdict::none()
+    Verdict::no_objection()
 }
 
-/// Whether `url` goes to where clouds hand out a machine's credentials.
+/// Reports whether `url` leads to an address at which clouds hand out a machine's credentials.
 pub(crate) fn is_metadata(url: &str) -> bool {
     take_apart(url).is_some_and(|address| address.host.is_metadata())
 }
@@ -123,17 +123,17 @@ pub fn host_of(url: &str) -> Option<String> {
     take_apart(url).map(|address| address.host.text())
 }
 
-pub(crate) fn listed(host: &str, domains: &[String]) -> bool {
-    domains.iter().any(|domain| below(host, domain))
+pub(crate) fn is_listed(host: &str, domains: &[String]) -> bool {
+    domains.iter().any(|domain| is_within_domain(host, domain))
 }
 
-/// Whether `host` is `domain` or a name below it.
-fn below(host: &str, domain: &str) -> bool {
+/// Reports whether `host` is `domain` or a name below it.
+fn is_within_domain(host: &str, domain: &str) -> bool {
     host.strip_suffix(domain).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
 }
 
-/// Whether what stands in front of an `@` pretends to be the host.
-fn disguises(userinfo: &str) -> bool {
+/// Reports whether the text in front of an `@` pretends to be the host.
+fn disguises_host(userinfo: &str) -> bool {
     let name = userinfo.split(':').next().unwrap_or(userinfo);
     let encoded = userinfo.contains("%2f") || userinfo.contains("%2F") || userinfo.contains("%40");
     encoded
@@ -143,7 +143,7 @@ fn disguises(userinfo: &str) -> bool {
 }
 
 /// By the WHATWG rules that matter: control characters and blanks at the ends go, tabs and newlines anywhere, `\` is `/`.
-fn take_apart(url: &str) -> Option<Address> {
+fn take_apart(url: &str) -> Option<FetchAddress> {
     let clean: String = url
         .trim_matches(|c: char| c <= ' ')
         .chars()
@@ -159,15 +159,15 @@ fn take_apart(url: &str) -> Option<Address> {
     };
     let rest = rest.trim_start_matches('/');
     if !matches!(scheme.as_str(), "http" | "https") {
-        return Some(Address { scheme, userinfo: String::new(), host: Host::Name(String::new()) });
+        return Some(FetchAddress { scheme, userinfo: String::new(), host: FetchHost::Name(String::new()) });
     }
     let authority = rest.split(['/', '?', '#']).next().unwrap_or(rest);
     let (userinfo, place) = authority.rsplit_once('@').unwrap_or(("", authority));
     let host = match place.strip_prefix('[') {
-        Some(inner) => Host::V6(inner.split(']').next()?.split('%').next()?.parse().ok()?),
+        Some(inner) => FetchHost::V6(inner.split(']').next()?.split('%').next()?.parse().ok()?),
         None => name_or_v4(place.split(':').next()?)?,
     };
-    Some(Address { scheme, userinfo: userinfo.to_owned(), host })
+    Some(FetchAddress { scheme, userinfo: userinfo.to_owned(), host })
 }
 
 fn is_scheme(text: &str) -> bool {
@@ -176,7 +176,7 @@ fn is_scheme(text: &str) -> bool {
         && text != "localhost"
 }
 
-fn name_or_v4(raw: &str) -> Option<Host> {
+fn name_or_v4(raw: &str) -> Option<FetchHost> {
     let bytes = percent_decoded(raw);
     let text = String::from_utf8(bytes).ok()?;
     let mut name = String::new();
@@ -194,7 +194,7 @@ fn name_or_v4(raw: &str) -> Option<Host> {
     {
         return None;
     }
-    Some(v4(name).map_or_else(|| Host::Name(name.to_owned()), Host::V4))
+    Some(parse_ipv4(name).map_or_else(|| FetchHost::Name(name.to_owned()), FetchHost::V4))
 }
 
 fn percent_decoded(text: &str) -> Vec<u8> {
@@ -211,8 +211,8 @@ fn percent_decoded(text: &str) -> Vec<u8> {
 }
 
 /// An IPv4 address in any form that `inet_aton` and browsers take: 1 to 4 parts, decimal, octal or hexadecimal.
-fn v4(name: &str) -> Option<Ipv4Addr> {
-    let parts: Vec<u64> = name.split('.').map(number).collect::<Option<_>>()?;
+fn parse_ipv4(name: &str) -> Option<Ipv4Addr> {
+    let parts: Vec<u64> = name.split('.').map(parse_number).collect::<Option<_>>()?;
     let (&last, front) = parts.split_last()?;
     if front.len() > 3 || front.iter().any(|&part| part > 255) || last >= 1 << (8 * (4 - front.len())) {
         return None;
@@ -224,7 +224,7 @@ fn v4(name: &str) -> Option<Ipv4Addr> {
     u32::try_from(address).ok().map(Ipv4Addr::from)
 }
 
-fn number(part: &str) -> Option<u64> {
+fn parse_number(part: &str) -> Option<u64> {
     match part.strip_prefix("0x") {
         Some("") => Some(0),
         Some(hex) => u64::from_str_radix(hex, 16).ok(),
@@ -233,7 +233,7 @@ fn number(part: &str) -> Option<u64> {
     }
 }
 
-impl Host {
+impl FetchHost {
     fn text(&self) -> String {
         match self {
             Self::Name(name) => name.clone(),
@@ -267,7 +267,7 @@ fn inner_v4(address: Ipv6Addr) -> Option<Ipv4Addr> {
 }
 
 fn echoes_metadata(name: &str) -> bool {
-    ECHO_SERVICES.iter().any(|service| below(name, service))
+    ECHO_SERVICES.iter().any(|service| is_within_domain(name, service))
         && METADATA_V4.iter().any(|address| {
             let dotted = address.to_string();
             name.contains(&dotted)
@@ -281,7 +281,7 @@ mod tests {
     use super::*;
 
     fn rule(url: &str) -> Option<String> {
-        let lists = Lists::from_text("evil.example, *.bad.test", "good.example");
+        let lists = DomainLists::from_text("evil.example, *.bad.test", "good.example");
         judge_url(url, &lists).rule.map(|rule| rule.to_string())
     }
 

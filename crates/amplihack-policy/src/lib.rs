@@ -1,9 +1,10 @@
-//! One policy between agents and everything that they can do: what a tool call would do, and whether it may.
+//! The policy between agents and everything that they can do: the effect of a tool call, and the verdict on it.
 //!
 //! Pure: [`Policy::judge`] asks facts of the world through [`World`] and only when a rule needs them. Nothing here knows a
 //! host's JSON, an agent's flags or an asynchronous runtime.
 
 pub mod audit;
+pub mod command_files;
 pub mod content;
 pub mod decision;
 pub mod event;
@@ -16,6 +17,6 @@ pub mod user;
 pub mod xpia;
 
 pub use decision::{Decision, RuleId, Span, Verdict};
-pub use event::{Event, Origin, World};
-pub use policy::{Limits, Mode, Policy};
+pub use event::{CommandFileOccasion, Event, FileText, Origin, World};
+pub use policy::{BashReaders, Limits, Policy, PolicyMode};
 pub use xpia::XpiaSettings;

@@ -4,12 +4,12 @@ use std::path::PathBuf;
 
 use amplihack_utils::env::Env;
 
-use crate::content::Severity;
-use crate::fetch::Lists;
+use crate::content::InjectionSeverity;
+use crate::fetch::DomainLists;
 
 /// `XPIA_SECURITY_LEVEL`: how sure a finding in foreign text must be to be told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub enum Level {
+pub enum XpiaLevel {
     /// `LENIENT` or `LOW`: only what is hardly ever said for another reason.
     Low,
     /// `MODERATE` or `MEDIUM`: what is worth a note.
@@ -21,9 +21,9 @@ pub enum Level {
     Strict,
 }
 
-impl Level {
+impl XpiaLevel {
     /// The level of a word, in any case; `None` if it names none.
-    pub fn of(word: &str) -> Option<Self> {
+    pub fn from_word(word: &str) -> Option<Self> {
         Some(match word.to_ascii_uppercase().as_str() {
             "LENIENT" | "LOW" => Self::Low,
             "MODERATE" | "MEDIUM" => Self::Medium,
@@ -34,29 +34,29 @@ impl Level {
     }
 
     /// The least severity that counts.
-    pub(crate) fn least(self) -> Severity {
+    pub(crate) fn least_severity(self) -> InjectionSeverity {
         match self {
-            Self::Low => Severity::High,
-            Self::Medium => Severity::Medium,
-            Self::High | Self::Strict => Severity::Low,
+            Self::Low => InjectionSeverity::High,
+            Self::Medium => InjectionSeverity::Medium,
+            Self::High | Self::Strict => InjectionSeverity::Low,
         }
     }
 }
 
-/// What the `XPIA_*` variables say.
+/// Settings of the `XPIA_*` variables.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct XpiaSettings {
     /// `XPIA_ENABLED`. Off: foreign text and addresses are judged, but nothing is decided.
     pub enabled: bool,
     /// `XPIA_SECURITY_LEVEL`.
-    pub level: Level,
+    pub level: XpiaLevel,
     /// `XPIA_BLOCK_HIGH_RISK`: what would be asked about is denied.
     pub block_high_risk: bool,
     /// `XPIA_LOG_FILE`: an absolute path at which the audit is written a second time. Never in place of the usual one.
     pub log_file: Option<PathBuf>,
     /// `XPIA_BLACKLIST_DOMAINS` and `XPIA_WHITELIST_DOMAINS`.
-    pub lists: Lists,
-    /// Whether a domain of the allow list is allowed in so many words, past the host's own question.
+    pub lists: DomainLists,
+    /// True if a domain of the allow list is allowed in so many words, past the host's own question.
     pub may_allow: bool,
 }
 
@@ -64,34 +64,34 @@ impl Default for XpiaSettings {
     fn default() -> Self {
         Self {
             enabled: true,
-            level: Level::default(),
+            level: XpiaLevel::default(),
             block_high_risk: false,
             log_file: None,
-            lists: Lists::default(),
+            lists: DomainLists::default(),
             may_allow: false,
         }
     }
 }
 
 impl XpiaSettings {
-    /// What the variables say in a process whose environment may come from an agent or a repository, as a hook's does: only what
+    /// Settings from an environment that may come from an agent or a repository, as a hook's does: only what
     /// is stricter than without them counts.
     pub fn from_env(env: &Env) -> Self {
-        let wished = Self::wished(env);
+        let wished = Self::from_user_env(env);
         let default = Self::default();
         Self { enabled: true, level: wished.level.max(default.level), may_allow: false, ..wished }
     }
 
-    /// What the variables say, to the letter: for a process whose environment is the user's own. A word that is no level counts as
+    /// Settings from the variables, to the letter: for an environment that is the user's own. A word that is no level counts as
     /// none given.
-    pub fn wished(env: &Env) -> Self {
+    pub fn from_user_env(env: &Env) -> Self {
         let list = |name| env.text(name).unwrap_or_default();
         Self {
             enabled: env.text("XPIA_ENABLED").is_none_or(|word| !is_off(word)),
-            level: env.text("XPIA_SECURITY_LEVEL").and_then(Level::of).unwrap_or_default(),
+            level: env.text("XPIA_SECURITY_LEVEL").and_then(XpiaLevel::from_word).unwrap_or_default(),
             block_high_risk: env.text("XPIA_BLOCK_HIGH_RISK").is_some_and(|word| !is_off(word)),
             log_file: env.path("XPIA_LOG_FILE").filter(|path| path.is_absolute()),
-            lists: Lists::from_text(list("XPIA_BLACKLIST_DOMAINS"), list("XPIA_WHITELIST_DOMAINS")),
+            lists: DomainLists::from_text(list("XPIA_BLACKLIST_DOMAINS"), list("XPIA_WHITELIST_DOMAINS")),
             may_allow: true,
         }
     }
@@ -119,8 +119,8 @@ mod tests {
         let loose =
             env(&[("XPIA_ENABLED", "false"), ("XPIA_SECURITY_LEVEL", "LOW"), ("XPIA_BLOCK_HIGH_RISK", "no")]);
         assert_eq!(XpiaSettings::from_env(&loose), XpiaSettings::default());
-        let wished = XpiaSettings::wished(&loose);
-        assert_eq!((wished.enabled, wished.level, wished.may_allow), (false, Level::Low, true));
+        let wished = XpiaSettings::from_user_env(&loose);
+        assert_eq!((wished.enabled, wished.level, wished.may_allow), (false, XpiaLevel::Low, true));
     }
 
     #[test]
@@ -133,7 +133,7 @@ mod tests {
             ("XPIA_WHITELIST_DOMAINS", "docs.rs"),
         ]);
         let settings = XpiaSettings::from_env(&strict);
-        assert_eq!((settings.level, settings.block_high_risk), (Level::Strict, true));
+        assert_eq!((settings.level, settings.block_high_risk), (XpiaLevel::Strict, true));
         assert_eq!(settings.log_file, Some(PathBuf::from("/var/log/xpia.log")));
         assert_eq!(settings.lists.deny, ["evil.example", "bad.test"]);
         assert_eq!(settings.lists.allow, ["docs.rs"]);
@@ -142,12 +142,16 @@ mod tests {
 
     #[test]
     fn words_of_both_generations_name_levels() {
-        for (word, level) in [("Moderate", Level::Medium), ("LENIENT", Level::Low), ("high", Level::High)] {
-            assert_eq!(Level::of(word), Some(level));
+        for (word, level) in
+            [("Moderate", XpiaLevel::Medium), ("LENIENT", XpiaLevel::Low), ("high", XpiaLevel::High)]
+        {
+            assert_eq!(XpiaLevel::from_word(word), Some(level));
         }
-        assert_eq!(Level::of("paranoid"), None);
-        let settings =
-            XpiaSettings::wished(&env(&[("XPIA_SECURITY_LEVEL", "paranoid"), ("XPIA_LOG_FILE", "relative")]));
-        assert_eq!((settings.level, settings.log_file), (Level::Medium, None));
+        assert_eq!(XpiaLevel::from_word("paranoid"), None);
+        let settings = XpiaSettings::from_user_env(&env(&[
+            ("XPIA_SECURITY_LEVEL", "paranoid"),
+            ("XPIA_LOG_FILE", "relative"),
+        ]));
+        assert_eq!((settings.level, settings.log_file), (XpiaLevel::Medium, None));
     }
 }

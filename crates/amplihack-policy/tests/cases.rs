@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use amplihack_policy::{Decision, Event, Limits, Policy, Verdict, World};
+use amplihack_policy::{BashReaders, Decision, Event, Limits, Policy, Verdict, World};
 use proptest::prelude::*;
 
 /// Rows whose answer here is another one, each with its reason. None at present.
@@ -42,7 +42,7 @@ impl World for Machine {
         Some(PathBuf::from("/home/u"))
     }
 
-    fn state(&self) -> Vec<PathBuf> {
+    fn state_directories(&self) -> Vec<PathBuf> {
         vec![PathBuf::from("/home/u/.amplihack")]
     }
 
@@ -57,12 +57,23 @@ fn limits() -> Limits {
 }
 
 fn judge(script: &str, cwd: &Path, branch: &str) -> Verdict {
+    judge_with(BashReaders::Both, script, cwd, branch)
+}
+
+fn judge_with(readers: BashReaders, script: &str, cwd: &Path, branch: &str) -> Verdict {
     let world = Machine { branch: branch.to_owned() };
-    Policy::standard().judge(&Event::Shell { script: script.as_bytes(), cwd }, &world, &limits())
+    let limits = Limits { readers, ..limits() };
+    Policy::with_builtin_rules().judge(&Event::Shell { script: script.as_bytes(), cwd }, &world, &limits)
+}
+
+fn hold(rows: &str) {
+    for readers in [BashReaders::Both, BashReaders::Tree, BashReaders::Brush] {
+        hold_with(rows, readers);
+    }
 }
 
 #[expect(clippy::unwrap_used, reason = "a row that is no JSON fails the test")]
-fn hold(rows: &str) {
+fn hold_with(rows: &str, readers: BashReaders) {
     let mut wrong = Vec::new();
     let mut count = 0;
     for row in rows.lines() {
@@ -71,7 +82,7 @@ fn hold(rows: &str) {
             continue;
         }
         count += 1;
-        let verdict = judge(&case.command, &case.cwd, &case.branch);
+        let verdict = judge_with(readers, &case.command, &case.cwd, &case.branch);
         let rule = verdict.rule.as_ref().map(ToString::to_string).unwrap_or_default();
         let exact = format!("{}:{rule}", verdict.decision);
         let right = case
@@ -87,7 +98,7 @@ fn hold(rows: &str) {
         assert_eq!(verdict.decision == Decision::None, verdict.reason.is_empty(), "{}", case.name);
     }
     assert!(count > 40);
-    assert!(wrong.is_empty(), "{} of {count} wrong:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(wrong.is_empty(), "{readers:?}: {} of {count} wrong:\n{}", wrong.len(), wrong.join("\n"));
 }
 
 #[test]
@@ -161,13 +172,13 @@ proptest! {
 #[test]
 fn scripts_without_a_command_say_nothing() {
     for script in ["", "  \n", "# only a comment\n"] {
-        assert_eq!(verdict(script), Verdict::none(), "{script:?}");
+        assert_eq!(verdict(script), Verdict::no_objection(), "{script:?}");
     }
 }
 
 #[test]
 fn observing_decides_nothing_and_tells_what_would_have_been() {
-    let policy = Policy::standard().with_mode("observe".parse().unwrap());
+    let policy = Policy::with_builtin_rules().with_mode("observe".parse().unwrap());
     let world = Machine { branch: "main".to_owned() };
     let event = Event::Shell { script: b"rm -rf /", cwd: Path::new("/base/proj") };
     let verdict = policy.judge(&event, &world, &limits());
@@ -177,7 +188,7 @@ fn observing_decides_nothing_and_tells_what_would_have_been() {
 
 #[test]
 fn the_strict_mode_asks_about_programs_that_nobody_knows() {
-    let policy = Policy::standard().with_mode("strict".parse().unwrap());
+    let policy = Policy::with_builtin_rules().with_mode("strict".parse().unwrap());
     let world = Machine { branch: "f".to_owned() };
     for (script, expected) in [
         ("ls", Decision::None),

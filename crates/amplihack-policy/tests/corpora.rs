@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use amplihack_policy::rules::ExampleWorld;
-use amplihack_policy::{Decision, Event, Limits, Policy, Verdict};
+use amplihack_policy::{BashReaders, Decision, Event, Limits, Policy, Verdict};
 
 #[derive(serde::Deserialize)]
 struct Row {
@@ -15,19 +15,25 @@ struct Row {
     expected: Decision,
 }
 
-fn judge(script: &str) -> Verdict {
+fn judge(script: &str, readers: BashReaders) -> Verdict {
     // A deadline that a busy machine does not reach.
-    let limits = Limits { deadline: Duration::from_secs(20), ..Limits::default() };
+    let limits = Limits { deadline: Duration::from_secs(20), readers, ..Limits::default() };
     let event = Event::Shell { script: script.as_bytes(), cwd: Path::new(ExampleWorld::CWD) };
-    Policy::standard().judge(&event, &ExampleWorld::default(), &limits)
+    Policy::with_builtin_rules().judge(&event, &ExampleWorld::default(), &limits)
 }
 
 fn hold(rows: &str, least: usize) {
+    for readers in [BashReaders::Both, BashReaders::Tree, BashReaders::Brush] {
+        hold_with(rows, least, readers);
+    }
+}
+
+fn hold_with(rows: &str, least: usize, readers: BashReaders) {
     let rows: Vec<Row> = rows.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert!(rows.len() >= least);
     let wrong: Vec<_> = rows
         .iter()
-        .map(|row| (row, judge(&row.command)))
+        .map(|row| (row, judge(&row.command, readers)))
         .filter(|(row, verdict)| verdict.decision != row.expected)
         .map(|(row, verdict)| {
             format!(
@@ -36,7 +42,7 @@ fn hold(rows: &str, least: usize) {
             )
         })
         .collect();
-    assert!(wrong.is_empty(), "{} of {} wrong:\n{}", wrong.len(), rows.len(), wrong.join("\n"));
+    assert!(wrong.is_empty(), "{readers:?}: {} of {} wrong:\n{}", wrong.len(), rows.len(), wrong.join("\n"));
 }
 
 #[test]
@@ -93,7 +99,7 @@ fn the_commands_of_this_repository_are_not_denied() {
         scripts.push(fs::read_to_string(ci).unwrap());
     }
     for script in scripts {
-        let verdict = judge(&script);
+        let verdict = judge(&script, BashReaders::Both);
         // A person may write our configuration, as pages show; an agent may not.
         let is_the_policys = script.contains("> ~/.config/amplihack/");
         assert_eq!(verdict.decision == Decision::Deny, is_the_policys, "{script}\n{}", verdict.reason);

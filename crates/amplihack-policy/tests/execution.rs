@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use amplihack_policy::Limits;
 use amplihack_policy::shell::{Parsed, commands};
+use amplihack_policy::{BashReaders, Limits};
 
 /// Programs that are written down.
 const STAND_INS: &[&str] = &["rm", "dd", "mkfs", "shred", "curl", "ls", "git"];
@@ -302,8 +302,8 @@ fn find(name: &str) -> Option<PathBuf> {
 fn covers(parsed: &Parsed, argv: &[String]) -> bool {
     parsed.commands.iter().any(|command| {
         let literal: Option<Vec<String>> =
-            command.words.iter().map(amplihack_policy::shell::Word::literal).collect();
-        if command.program().as_ref() != argv.first() {
+            command.words.iter().map(amplihack_policy::shell::ShellWord::literal_text).collect();
+        if command.program_name().as_ref() != argv.first() {
             return false;
         }
         // `{}` is what find puts there.
@@ -314,16 +314,18 @@ fn covers(parsed: &Parsed, argv: &[String]) -> bool {
 #[test]
 fn whatever_bash_starts_is_in_the_list() {
     let world = World::new();
-    let limits = Limits { deadline: Duration::from_secs(5), ..Limits::default() };
+    let limits = |readers| Limits { deadline: Duration::from_secs(5), readers, ..Limits::default() };
     let (mut missed, mut silent) = (Vec::new(), 0);
     for form in FORMS {
         let script = with_target(form);
         let started = world.started(&script);
         silent += usize::from(started.is_empty());
-        let parsed = commands(script.as_bytes(), &limits);
-        for argv in started {
-            if parsed.undecided.is_empty() && !covers(&parsed, &argv) {
-                missed.push(format!("{script:?}: {argv:?}"));
+        for readers in [BashReaders::Both, BashReaders::Tree, BashReaders::Brush] {
+            let parsed = commands(script.as_bytes(), &limits(readers));
+            for argv in &started {
+                if parsed.undecided.is_empty() && !covers(&parsed, argv) {
+                    missed.push(format!("{readers:?}: {script:?}: {argv:?}"));
+                }
             }
         }
     }

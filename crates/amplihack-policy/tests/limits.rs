@@ -9,7 +9,7 @@ use std::time::Duration;
 use amplihack_policy::rules::ExampleWorld;
 use amplihack_policy::shell::commands;
 use amplihack_policy::{Decision, Event, Limits, Policy, World};
-use amplihack_utils::sys::worked;
+use amplihack_utils::sys::thread_cpu_time;
 
 /// A machine that counts what it is asked.
 #[derive(Default)]
@@ -41,7 +41,7 @@ impl World for Counting {
         Some(PathBuf::from("/home/u"))
     }
 
-    fn state(&self) -> Vec<PathBuf> {
+    fn state_directories(&self) -> Vec<PathBuf> {
         vec![PathBuf::from("/home/u/.amplihack")]
     }
 
@@ -85,7 +85,7 @@ fn the_world_is_asked_only_by_rules_that_need_it() {
     ] {
         let world = Counting::default();
         let event = Event::Shell { script: script.as_bytes(), cwd: Path::new(ExampleWorld::CWD) };
-        let verdict = Policy::standard().judge(&event, &world, &patient());
+        let verdict = Policy::with_builtin_rules().judge(&event, &world, &patient());
         assert_eq!(verdict.decision, Decision::None, "{script}");
         assert!(world.asked.get() <= most, "{script}: asked {} times", world.asked.get());
     }
@@ -97,9 +97,9 @@ fn whatever_keeps_a_reader_busy_is_stopped_in_time() {
     let limits = Limits { deadline: Duration::from_millis(50), ..Limits::default() };
     for (name, script) in hostile::scripts(64 << 10) {
         let event = Event::Shell { script: script.as_bytes(), cwd: Path::new(ExampleWorld::CWD) };
-        let before = worked();
-        let verdict = Policy::standard().judge(&event, &ExampleWorld::default(), &limits);
-        let took = worked().saturating_sub(before);
+        let before = thread_cpu_time();
+        let verdict = Policy::with_builtin_rules().judge(&event, &ExampleWorld::default(), &limits);
+        let took = thread_cpu_time().saturating_sub(before);
         assert!(took < 3 * limits.deadline, "{name}: {took:?}, {}", verdict.decision);
         assert_eq!(verdict.decision == Decision::None, verdict.reason.is_empty(), "{name}");
     }
@@ -113,7 +113,7 @@ fn a_deadline_that_is_over_ends_in_a_deny_with_its_reason() {
             continue;
         }
         let event = Event::Shell { script: script.as_bytes(), cwd: Path::new(ExampleWorld::CWD) };
-        let verdict = Policy::standard().judge(&event, &ExampleWorld::default(), &limits);
+        let verdict = Policy::with_builtin_rules().judge(&event, &ExampleWorld::default(), &limits);
         assert_eq!(verdict.decision, Decision::Deny, "{name}");
         assert!(verdict.reason.starts_with("cannot tell what this would do: "), "{name}: {}", verdict.reason);
     }
@@ -122,7 +122,7 @@ fn a_deadline_that_is_over_ends_in_a_deny_with_its_reason() {
 #[test]
 fn places_are_within_the_script() {
     for script in ["kill -9 $(x \"a|| b\"c<<{a,b}< '/' | xargs rm -fr)", "cat <<{a", "cat <<'"] {
-        let verdict = Policy::standard().judge(
+        let verdict = Policy::with_builtin_rules().judge(
             &Event::Shell { script: script.as_bytes(), cwd: Path::new("/b/p") },
             &Counting::default(),
             &Limits::default(),

@@ -1,23 +1,23 @@
 //! The scan of files on a corpus of made-up credentials and look-alikes, and on input that is made to keep it busy.
 
-use amplihack_policy::secrets::{Allowed, find, redact, scan};
-use amplihack_testkit::secrets::{Case, look_alikes, real, unseen};
+use amplihack_policy::secrets::{AllowedSecrets, find_credentials, redact_credentials, scan_file};
+use amplihack_testkit::secrets::{SecretCase, look_alikes, real, unseen};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 
 const SEEDS: [u64; 3] = [1, 2, 3];
 
-fn cases() -> impl Iterator<Item = Case> {
+fn cases() -> impl Iterator<Item = SecretCase> {
     SEEDS.into_iter().flat_map(|seed| [real(seed), look_alikes(seed), unseen(seed)]).flatten()
 }
 
-fn with_secret() -> impl Iterator<Item = Case> {
+fn with_secret() -> impl Iterator<Item = SecretCase> {
     cases().filter(|case| case.secret.is_some())
 }
 
-fn lines_of(case: &Case) -> Vec<usize> {
-    scan(case.path, case.text.as_bytes()).into_iter().map(|finding| finding.line).collect()
+fn lines_of(case: &SecretCase) -> Vec<usize> {
+    scan_file(case.path, case.text.as_bytes()).into_iter().map(|finding| finding.line).collect()
 }
 
 #[test]
@@ -36,7 +36,7 @@ fn every_credential_is_found_once_on_its_line() {
 fn nothing_is_found_in_look_alikes() {
     let mut false_alarms = Vec::new();
     for case in cases().filter(|case| case.secret.is_none()) {
-        for finding in scan(case.path, case.text.as_bytes()) {
+        for finding in scan_file(case.path, case.text.as_bytes()) {
             false_alarms.push(format!("{}: {finding:?}\n{}", case.kind, case.text));
         }
     }
@@ -58,7 +58,7 @@ fn the_corpus_is_what_the_page_says() {
 fn redaction_leaves_no_credential() {
     let mut left = Vec::new();
     for case in with_secret() {
-        let clean = redact(&case.text);
+        let clean = redact_credentials(&case.text);
         // A part of sixteen letters is enough to know it by.
         let secret = case.secret.as_deref().unwrap_or_default();
         let parts = secret.split(['\n', '\\']).filter(|part| part.len() >= 8);
@@ -66,7 +66,7 @@ fn redaction_leaves_no_credential() {
         if parts.into_iter().any(open) {
             left.push(format!("{}: {clean}", case.kind));
         }
-        assert_eq!(redact(&clean), clean, "{}", case.kind);
+        assert_eq!(redact_credentials(&clean), clean, "{}", case.kind);
     }
     assert!(left.is_empty(), "{}", left.join("\n"));
 }
@@ -75,7 +75,7 @@ fn redaction_leaves_no_credential() {
 fn what_is_told_of_a_finding_does_not_tell_it() {
     for case in with_secret() {
         let secret = case.secret.as_deref().unwrap_or_default();
-        for finding in scan(case.path, case.text.as_bytes()) {
+        for finding in scan_file(case.path, case.text.as_bytes()) {
             let told = format!("{finding:?}").replace(case.path, "");
             let shown = finding.masked.chars().take_while(|&letter| letter != '…').count();
             assert!(shown <= 4 && (shown == 0 || secret.len() >= 20), "{}: {}", case.kind, finding.masked);
@@ -88,7 +88,7 @@ fn what_is_told_of_a_finding_does_not_tell_it() {
 #[test]
 fn fingerprints_are_of_value_kind_and_path() {
     let case = real(1).into_iter().find(|case| case.kind == "github user token").unwrap();
-    let of = |path: &str, text: &str| scan(path, text.as_bytes())[0].fingerprint.clone();
+    let of = |path: &str, text: &str| scan_file(path, text.as_bytes())[0].fingerprint.clone();
     let first = of("a/b.txt", &case.text);
     assert!(first.len() == 16 && first.bytes().all(|byte| byte.is_ascii_hexdigit()), "{first}");
     assert_eq!(of("a/b.txt", &format!("moved\n\n{}", case.text)), first);
@@ -100,13 +100,13 @@ fn fingerprints_are_of_value_kind_and_path() {
 #[test]
 fn what_is_allowed_is_allowed_for_its_path_only() {
     let case = real(1).into_iter().find(|case| case.kind == "github user token").unwrap();
-    let finding = |path: &str| scan(path, case.text.as_bytes()).remove(0);
+    let finding = |path: &str| scan_file(path, case.text.as_bytes()).remove(0);
     let list = format!("# reviewed\n\n{}  a key of a test\n", finding("a").fingerprint.to_uppercase());
-    let allowed = Allowed::parse(&list).unwrap();
-    assert!(allowed.allows(&finding("a")) && !allowed.allows(&finding("b")));
+    let allowed = AllowedSecrets::parse(&list).unwrap();
+    assert!(allowed.allows_finding(&finding("a")) && !allowed.allows_finding(&finding("b")));
     assert_eq!(allowed.iter().map(|(_, note)| note).collect::<Vec<_>>(), ["a key of a test"]);
-    assert!(!Allowed::parse("").unwrap().allows(&finding("a")));
-    let error = Allowed::parse("# x\n0123456789abcdef\n*\n").unwrap_err();
+    assert!(!AllowedSecrets::parse("").unwrap().allows_finding(&finding("a")));
+    let error = AllowedSecrets::parse("# x\n0123456789abcdef\n*\n").unwrap_err();
     assert_eq!(
         error.to_string(),
         "line 3 begins with no fingerprint of 16 hexadecimal digits; write one, or a # before a comment"
@@ -118,14 +118,15 @@ fn bytes_that_are_no_utf_8_are_scanned_too() {
     for case in real(1) {
         let lines = lines_of(&case);
         let latin = [&b"# \xe9t\xe9\n"[..], case.text.as_bytes()].concat();
-        let found: Vec<usize> = scan(case.path, &latin).into_iter().map(|finding| finding.line - 1).collect();
+        let found: Vec<usize> =
+            scan_file(case.path, &latin).into_iter().map(|finding| finding.line - 1).collect();
         assert_eq!(found, lines, "{} in Latin-1", case.kind);
         for (mark, write) in
             [(b"\xff\xfe", u16::to_le_bytes as fn(u16) -> [u8; 2]), (b"\xfe\xff", u16::to_be_bytes)]
         {
             let wide: Vec<u8> = case.text.encode_utf16().flat_map(write).collect();
             let found = |bytes: &[u8]| {
-                scan(case.path, bytes).into_iter().map(|finding| finding.line).collect::<Vec<_>>()
+                scan_file(case.path, bytes).into_iter().map(|finding| finding.line).collect::<Vec<_>>()
             };
             assert_eq!(found(&[&mark[..], wide.as_slice()].concat()), lines, "{} in UTF-16", case.kind);
             assert_eq!(found(&wide), lines, "{} in UTF-16 without a mark", case.kind);
@@ -138,7 +139,7 @@ fn in_a_binary_only_shapes_are_looked_for() {
     let mut found = Vec::new();
     for case in real(1) {
         let bytes = [&b"\0\x01ELF\n"[..], case.text.as_bytes()].concat();
-        found.extend(scan("bin/tool", &bytes).into_iter().map(|finding| finding.rule.0));
+        found.extend(scan_file("bin/tool", &bytes).into_iter().map(|finding| finding.rule.0));
     }
     assert!(found.contains(&"github-token") && found.contains(&"private-key"), "{found:?}");
     assert!(!found.contains(&"password") && !found.contains(&"bearer"), "{found:?}");
@@ -202,18 +203,18 @@ proptest! {
     #[test]
     fn whatever_comes_findings_are_in_it_and_in_order(bytes in near_misses()) {
         let mut end = 0;
-        for found in find(&bytes) {
+        for found in find_credentials(&bytes) {
             prop_assert!(end <= found.span.start && found.span.start < found.span.end && found.span.end <= bytes.len());
             end = found.span.end;
         }
         let lines = bytes.len() + 1;
         for path in ["a.rs", "a.yml", ""] {
-            for finding in scan(path, &bytes) {
+            for finding in scan_file(path, &bytes) {
                 prop_assert!((1..=lines).contains(&finding.line) && finding.fingerprint.len() == 16);
             }
         }
         let text = String::from_utf8_lossy(&bytes);
-        let _ = redact(&text);
+        let _ = redact_credentials(&text);
     }
 
     #[test]
@@ -221,8 +222,8 @@ proptest! {
         let case = real(seed).into_iter().find(|case| case.kind == "github classic token").unwrap();
         let secret = case.secret.unwrap();
         let text = format!("{before}\n{secret}\n{after}");
-        prop_assert!(!redact(&text).contains(&secret));
-        prop_assert!(scan("x", text.as_bytes()).iter().any(|finding| finding.line == 2));
+        prop_assert!(!redact_credentials(&text).contains(&secret));
+        prop_assert!(scan_file("x", text.as_bytes()).iter().any(|finding| finding.line == 2));
     }
 }
 
@@ -254,8 +255,8 @@ fn many_near_misses_end() {
     ] {
         let text = piece.repeat(size / piece.len());
         for path in ["a.rs", "a.yml"] {
-            assert!(scan(path, text.as_bytes()).len() <= size, "{piece}");
+            assert!(scan_file(path, text.as_bytes()).len() <= size, "{piece}");
         }
-        find(text.as_bytes());
+        find_credentials(text.as_bytes());
     }
 }

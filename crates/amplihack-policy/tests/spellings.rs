@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use amplihack_policy::rules::ExampleWorld;
-use amplihack_policy::{Decision, Event, Limits, Policy};
+use amplihack_policy::{BashReaders, Decision, Event, Limits, Policy};
 use proptest::prelude::*;
 
 /// Commands whose words are plain, so that they can be spelled in other ways; the first is their program.
@@ -33,10 +33,12 @@ const HARMFUL: [&[&str]; 22] = [
     &["pkill", "-f", "amplihack-hooks"],
 ];
 
-fn decision(script: &str) -> Decision {
-    let limits = Limits { deadline: Duration::from_secs(20), ..Limits::default() };
+const READERS: [BashReaders; 3] = [BashReaders::Both, BashReaders::Tree, BashReaders::Brush];
+
+fn decision(script: &str, readers: BashReaders) -> Decision {
+    let limits = Limits { deadline: Duration::from_secs(20), readers, ..Limits::default() };
     let event = Event::Shell { script: script.as_bytes(), cwd: Path::new(ExampleWorld::CWD) };
-    Policy::standard().judge(&event, &ExampleWorld::default(), &limits).decision
+    Policy::with_builtin_rules().judge(&event, &ExampleWorld::default(), &limits).decision
 }
 
 /// One word in another spelling; `at` chooses where it is cut.
@@ -95,6 +97,14 @@ fn grouped(script: &str, how: usize, level: usize) -> String {
         13 => format!("echo \"$({script}\n)\""),
         14 => format!("bash <<'END{level}'\n{script}\nEND{level}\n"),
         15 => format!("time {{ {script}\n}}"),
+        18 => format!("time -- {{ {script}\n}}"),
+        19 => format!("time -p ! if :; then {script}\nfi"),
+        20 => format!("! ! ( {script}\n)"),
+        21 => format!("# 1234567890>\n! {{ {script}\n}}"),
+        22 => format!("n=$((1<<20))\nif ! {{ {script}\n}}; then :; fi"),
+        23 => format!("if [[ -n x ]] then {script}\nfi"),
+        24 => format!("for ((;;)) {{ {script}\nbreak; }}"),
+        25 => format!("a=1 b=2\nuntil {script}\ndo :; done"),
         16 => format!("case x in x) {script}\n;; esac"),
         17 => format!("echo '{quoted}' | sh"),
         _ => script.to_owned(),
@@ -104,12 +114,14 @@ fn grouped(script: &str, how: usize, level: usize) -> String {
 #[test]
 fn plain_spellings_are_stopped() {
     for words in HARMFUL {
-        assert!(decision(&words.join(" ")) >= Decision::Ask, "{words:?}");
+        for readers in READERS {
+            assert!(decision(&words.join(" "), readers) >= Decision::Ask, "{readers:?}: {words:?}");
+        }
     }
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(1200) })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(1000) })]
 
     #[test]
     fn no_spelling_weakens(
@@ -118,9 +130,9 @@ proptest! {
         blank in proptest::sample::select(&[" ", "  ", "\t", " \\\n", "\\\n "][..]),
         starters in proptest::collection::vec(0..11_usize, 0..3),
         assigns in proptest::bool::ANY,
-        groups in proptest::collection::vec(0..18_usize, 0..3),
+        groups in proptest::collection::vec(0..26_usize, 0..3),
     ) {
-        let plain = decision(&words.join(" "));
+        let plain = decision(&words.join(" "), BashReaders::Both);
         let mut script = words
             .iter()
             .zip(&how)
@@ -136,6 +148,8 @@ proptest! {
         for (level, how) in groups.into_iter().enumerate() {
             script = grouped(&script, how, level);
         }
-        prop_assert!(decision(&script) >= plain, "{script}");
+        for readers in READERS {
+            prop_assert!(decision(&script, readers) >= plain, "{readers:?}: {script}");
+        }
     }
 }

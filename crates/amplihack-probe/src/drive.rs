@@ -1,40 +1,38 @@
-//! One run of an agent against the scripted model, in a throw-away home, seen from both ends.
+//! Drives a run of an agent against the scripted model, in a throw-away home, seen from both ends.
 
 use std::ffi::OsString;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use amplihack_agent::{Installed, Options, Permissions, RunMode};
+use amplihack_agent::{AgentRunOptions, Installed, PermissionLevel, RunMode};
 use amplihack_hooks::HookError;
-use amplihack_hooks::registration::Program;
-use amplihack_launcher::install::{InstallError, Request, Scope, install};
+use amplihack_hooks::registration::HookProgram;
+use amplihack_launcher::install::{InstallError, InstallRequest, InstallScope, install_hooks};
 use amplihack_launcher::{
-    Hosting, LaunchError, LaunchReport, LaunchRequest, Notice, Streams, Task, plan, start,
+    LaunchError, LaunchHosting, LaunchNotice, LaunchPlan, LaunchReport, LaunchRequest, LaunchStreams,
+    LaunchTask, plan_launch, start,
 };
-use amplihack_session::{Deadlines, Output, RunEnd};
-use amplihack_utils::config::{Config, ConfigError};
+use amplihack_session::{ChildOutput, Deadlines, RunEnd};
+use amplihack_utils::config::{ConfigError, LayeredConfig};
 use amplihack_utils::env::Env;
-use amplihack_utils::error::{ExitKind, Explain};
-use amplihack_utils::fs::{Durability, create_private_dir, write_atomic};
+use amplihack_utils::error::{ErrorExplanation, ExitKind};
 use amplihack_utils::prompt_delivery::{DeliveryMode, PromptDelivery};
-use tokio::runtime::Runtime;
 
-use crate::guarding::refused;
-use crate::loopback::{self, LoopbackError, loopback};
-use crate::model::{Delivery, ModelServer, Scenario};
+use crate::bench::{ProbeBench, RunDirectories};
+use crate::guard_proof::refusing_rules;
+use crate::loopback::{self, LoopbackError, prepare_loopback};
+use crate::model::{ModelScenario, ObservedDelivery};
 use crate::own_hooks::{OwnHooks, OwnHooksError};
 
-/// An agent that has not ended by then is stuck; a first start may unpack hundreds of megabytes.
-const DEADLINE: Duration = Duration::from_secs(90);
 /// The most that is kept of an agent's output.
 const KEPT_OUTPUT: usize = 64 * 1024;
 
-/// Why an agent could not be driven.
+/// The reason why an agent could not be driven.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DriveError {
-    /// It speaks no protocol that the server scripts, or its settings could not be written.
+    /// The agent speaks no protocol that the server scripts, or its settings could not be written.
     #[error(transparent)]
     Loopback(#[from] LoopbackError),
     /// The launch was refused or failed.
@@ -52,14 +50,14 @@ pub enum DriveError {
     /// The throw-away directory or the server could not be made.
     #[error("{what}: {source}; check the space and the permissions of the temporary directory")]
     Io {
-        /// What failed.
+        /// The step that failed, as a clause.
         what: &'static str,
         /// The cause.
         source: io::Error,
     },
 }
 
-impl Explain for DriveError {
+impl ErrorExplanation for DriveError {
     fn kind(&self) -> &'static str {
         match self {
             Self::Loopback(error) => error.kind(),
@@ -70,9 +68,9 @@ impl Explain for DriveError {
         }
     }
 
-    fn exit(&self) -> ExitKind {
+    fn exit_kind(&self) -> ExitKind {
         match self {
-            Self::Launch(error) => error.exit(),
+            Self::Launch(error) => error.exit_kind(),
             _ => ExitKind::Failed,
         }
     }
@@ -80,167 +78,154 @@ impl Explain for DriveError {
 
 impl DriveError {
     /// Names what failed on the way to `source`.
-    pub(crate) fn io(what: &'static str) -> impl FnOnce(io::Error) -> Self {
+    pub(crate) fn io_error(what: &'static str) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::Io { what, source }
     }
 }
 
-/// A throw-away machine for agents: a home for each run, one cache for all of them.
-#[derive(Debug)]
-pub struct Bench {
-    directory: tempfile::TempDir,
-    path: OsString,
-    count: u32,
-}
-
-/// One run, asked for.
+/// A run of an agent, asked for.
 #[derive(Debug, Clone, Copy)]
-pub struct Job<'a> {
+pub struct ProbeJob<'a> {
     /// The agent.
     pub installed: &'a Installed,
     /// The scenario of the model.
-    pub scenario: Scenario,
+    pub scenario: ModelScenario,
     /// Name of the run at the server.
     pub run: &'a str,
     /// The prompt.
     pub prompt: &'a str,
-    /// How it should travel.
+    /// The way in which the prompt should travel.
     pub requested: PromptDelivery,
-    /// What answers the guard's hooks; `None` leaves the guard out.
-    pub guard: Option<&'a Program>,
+    /// The program that answers the guard's hooks; `None` leaves the guard out.
+    pub guard: Option<&'a HookProgram>,
     /// Hooks of the user's own that the agent finds in its settings; `None` leaves them empty.
     pub own: Option<&'a OwnHooks>,
+    /// Variables beside those that every run has.
+    pub more_env: &'a [(&'a str, &'a str)],
 }
 
-/// One run, seen.
+/// A finished run of an agent, with the evidence.
 #[derive(Debug)]
-pub struct Driven {
+pub struct DrivenRun {
     /// The end of the run.
     pub end: RunEnd,
     /// The channel of the prompt.
     pub channel: DeliveryMode,
-    /// How the prompt stood in the model's requests.
-    pub delivery: Delivery,
+    /// The form in which the prompt stood in the model's requests.
+    pub delivery: ObservedDelivery,
     /// The agent's home.
     pub home: PathBuf,
     /// The directory that the agent worked in.
     pub work: PathBuf,
     /// The rules behind the calls that the policy denied.
     pub denials: Vec<String>,
-    /// What the launch had to tell.
-    pub notices: Vec<Notice>,
+    /// Notices of the launch.
+    pub notices: Vec<LaunchNotice>,
     /// From the plan to the end.
     pub took: Duration,
 }
 
-impl Bench {
-    /// An empty bench; agents find their programs on `path`.
-    pub fn new(path: Option<&std::ffi::OsStr>) -> Result<Self, DriveError> {
-        let directory = tempfile::Builder::new()
-            .prefix("amplihack-probe-")
-            .tempdir()
-            .map_err(DriveError::io("the throw-away directory could not be made"))?;
-        let path = path.map_or_else(|| OsString::from("/usr/local/bin:/usr/bin:/bin"), ToOwned::to_owned);
-        Ok(Self { directory, path, count: 0 })
-    }
+/// A run of an agent, ready to be started.
+#[derive(Debug)]
+pub struct PlannedRun<'a> {
+    job: ProbeJob<'a>,
+    room: RunDirectories,
+    plan: LaunchPlan,
+}
 
-    /// The directory that holds everything.
-    pub fn path(&self) -> &Path {
-        self.directory.path()
-    }
-
-    /// Runs `job` against `server` to its end.
+impl ProbeBench {
+    /// Furnishes `room` for `job` and plans its launch.
     ///
     /// The agent gets an environment built from nothing: PATH, a home of its own, dummy keys, the server's address,
     /// a temporary directory that goes with the bench.
-    pub fn drive(
-        &mut self,
-        runtime: &Runtime,
-        server: &ModelServer,
-        job: Job<'_>,
-    ) -> Result<Driven, DriveError> {
-        self.count += 1;
-        let root = self.path().join(format!("run-{}", self.count));
-        let (home, work, cache) = (root.join("home"), root.join("work"), self.path().join("cache"));
-        let tmp = root.join("tmp");
-        for directory in [&home, &work, &cache, &tmp] {
-            create_private_dir(directory).map_err(DriveError::io("the throw-away home could not be made"))?;
-        }
-        repository(&work).map_err(DriveError::io("the throw-away repository could not be made"))?;
-        let settings = loopback(
+    pub fn plan_run<'a>(
+        &self,
+        room: RunDirectories,
+        job: ProbeJob<'a>,
+    ) -> Result<PlannedRun<'a>, DriveError> {
+        room.create_directories().map_err(DriveError::io_error("the throw-away home could not be made"))?;
+        let (home, work) = (room.home_dir(), room.work_dir());
+        let settings = prepare_loopback(
             job.installed.agent,
-            &server.base_url(job.scenario, job.run),
+            &self.server().base_url(job.scenario, job.run),
             &home,
-            loopback::Options { cache: Some(&cache), workspace: Some(&work) },
+            loopback::LoopbackOptions { cache: Some(&self.cache_dir()), workspace: Some(&work) },
         )?;
         if let Some(own) = job.own {
-            own.place(&home)?;
+            own.copy_into(&home)?;
         }
         let env: Env = [
-            ("PATH", self.path.as_os_str()),
-            ("TMPDIR", tmp.as_os_str()),
+            ("PATH", self.search_path()),
+            ("TMPDIR", room.tmp_dir().as_os_str()),
             ("LANG", "C.UTF-8".as_ref()),
             ("TERM", "dumb".as_ref()),
         ]
         .into_iter()
         .map(|(name, value)| (OsString::from(name), value.to_owned()))
         .chain(settings.env)
+        .chain(job.more_env.iter().map(|(name, value)| ((*name).into(), (*value).into())))
         .collect();
+        let plan = plan_job(job, &room, &env)?;
+        Ok(PlannedRun { job, room, plan })
+    }
+
+    /// Runs what was planned to its end, when a place is free.
+    pub async fn run_planned(&self, planned: PlannedRun<'_>) -> Result<DrivenRun, DriveError> {
+        let PlannedRun { job, room, mut plan } = planned;
+        let _place = self.acquire_slot().await;
         let started = Instant::now();
-        let config = Config::load_with(&root.join("no-system-file.toml"), &env, &work, &[])?;
-        let request = LaunchRequest {
-            agent: job.installed.agent,
-            installed: Some(job.installed.clone()),
-            mode: RunMode::Headless,
-            task: Task::Prompt {
-                prompt: Some(job.prompt.to_owned()),
-                requested: job.requested,
-                options: Options { permissions: Some(Permissions::Full), ..Options::default() },
-                before_verb: Vec::new(),
-                extra: Vec::new(),
-            },
-            guard: job.guard.cloned(),
-            cwd: work.clone(),
-        };
-        let mut plan = match (plan(request.clone(), &env, &config), job.guard) {
-            // It holds to hooks that are installed, so here too.
-            (Err(LaunchError::Hooks(HookError::NotRead { .. })), Some(program)) => {
-                let (program, policy) = (program.clone(), Some(config.policy().to_owned()));
-                let wanted = Request { scope: Scope::User, program, policy, rules: Vec::new() };
-                install(&[job.installed.agent], &wanted, &env)?;
-                plan(request, &env, &config)?
-            }
-            (decided, _) => decided?,
-        };
         let mut notices = std::mem::take(&mut plan.notices);
         let channel = plan.delivery.map_or(DeliveryMode::Argv, |delivery| delivery.selected);
-        let streams = Streams {
-            stdout: Output::Tail(KEPT_OUTPUT),
-            stderr: Output::Tail(KEPT_OUTPUT),
-            deadlines: Deadlines { total: Some(DEADLINE), ..Deadlines::default() },
+        let streams = LaunchStreams {
+            stdout: ChildOutput::Tail(KEPT_OUTPUT),
+            stderr: ChildOutput::Tail(KEPT_OUTPUT),
+            deadlines: Deadlines { total: Some(self.deadline()), ..Deadlines::default() },
         };
-        let LaunchReport { end, notices: more, .. } = runtime.block_on(async {
-            let (launched, more) = start(plan, Hosting::Binary, streams).await?;
-            notices.extend(more);
-            Ok::<_, LaunchError>(launched.wait().await?)
-        })?;
+        let (launched, more) = start(plan, LaunchHosting::Binary, streams).await?;
         notices.extend(more);
-        let denials = if notices.iter().any(|notice| matches!(notice, Notice::InstalledGuard(_))) {
-            refused(&home, job.installed.agent.name())
+        let LaunchReport { end, notices: more, .. } = launched.wait().await.map_err(LaunchError::from)?;
+        notices.extend(more);
+        let (home, work) = (room.home_dir(), room.work_dir());
+        let denials = if notices.iter().any(|notice| matches!(notice, LaunchNotice::InstalledGuard(_))) {
+            refusing_rules(&home, job.installed.agent.name())
         } else {
-            end.denials.rules().to_vec()
+            end.denials.denied_rules().to_vec()
         };
-        let delivery = server.delivered(job.run, job.prompt);
-        Ok(Driven { end, channel, delivery, home, work, denials, notices, took: started.elapsed() })
+        let delivery = self.server().observed_delivery(job.run, job.prompt);
+        Ok(DrivenRun { end, channel, delivery, home, work, denials, notices, took: started.elapsed() })
     }
 }
 
-/// A repository without a commit: some agents work in nothing else, and what must not happen happens to no other.
-fn repository(work: &Path) -> io::Result<()> {
-    for part in [".git/objects", ".git/refs"] {
-        create_private_dir(&work.join(part))?;
-    }
-    write_atomic(&work.join(".git/HEAD"), b"ref: refs/heads/probe\n", 0o600, Durability::Process)
+/// The launch of `job` in `room`.
+fn plan_job(job: ProbeJob<'_>, room: &RunDirectories, env: &Env) -> Result<LaunchPlan, DriveError> {
+    let config = LayeredConfig::load_with(&room.no_file(), env, &room.work_dir(), &[])?;
+    let request = LaunchRequest {
+        agent: job.installed.agent,
+        installed: Some(job.installed.clone()),
+        mode: RunMode::Headless,
+        task: LaunchTask::Prompt {
+            prompt: Some(job.prompt.to_owned()),
+            requested: job.requested,
+            options: AgentRunOptions {
+                permissions: Some(PermissionLevel::Full),
+                ..AgentRunOptions::default()
+            },
+            before_verb: Vec::new(),
+            extra: Vec::new(),
+        },
+        guard: job.guard.cloned(),
+        cwd: room.work_dir(),
+    };
+    Ok(match (plan_launch(request.clone(), env, &config), job.guard) {
+        // It holds to hooks that are installed, so here too.
+        (Err(LaunchError::Hooks(HookError::NotRead { .. })), Some(program)) => {
+            let (program, policy) = (program.clone(), Some(config.policy().to_owned()));
+            let wanted = InstallRequest { scope: InstallScope::User, program, policy, rules: Vec::new() };
+            install_hooks(&[job.installed.agent], &wanted, env)?;
+            plan_launch(request, env, &config)?
+        }
+        (decided, _) => decided?,
+    })
 }
 
 /// A prompt of `bytes` bytes with everything that shells and files mangle.

@@ -1,33 +1,33 @@
-//! How each real agent CLI is pointed at the scripted model server: variables and files of a throw-away home.
+//! Points each real agent CLI at the scripted model server: variables and files of a throw-away home.
 
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use amplihack_utils::agent_binary::AgentBinary;
-use amplihack_utils::error::Explain;
-use amplihack_utils::fs::{Durability, create_private_dir, write_atomic};
+use amplihack_utils::error::ErrorExplanation;
+use amplihack_utils::fs::{WriteDurability, create_private_dir, write_atomic};
 
-use crate::agents::probed;
+use crate::agents::probed_agent;
 
 /// The key that every agent is given. It opens nothing.
 pub const DUMMY_KEY: &str = "dummy-key";
 
-/// What an agent process needs to talk to the scripted server and to nobody else.
+/// Settings with which an agent process talks to the scripted server and to nobody else.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Loopback {
+pub struct LoopbackSetup {
     /// Variables to add to an environment built from nothing. `PATH`, `TERM` and `LANG` are the caller's.
     pub env: Vec<(OsString, OsString)>,
 }
 
-/// Whether `agent` speaks a protocol that the server scripts.
+/// Reports whether `agent` speaks a protocol that the server scripts.
 pub(crate) fn can_loopback(agent: AgentBinary) -> bool {
-    probed(agent).is_some()
+    probed_agent(agent).is_some()
 }
 
-/// What may be the same for several throw-away homes.
+/// Directories that several throw-away homes may share.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Options<'a> {
+pub struct LoopbackOptions<'a> {
     /// A directory in which agents keep what they unpack (Copilot: 235 MB and seconds for each new one).
     pub cache: Option<&'a Path>,
     /// The directory that the agent works in, trusted beforehand: interactive agents ask else, and Codex refuses
@@ -35,34 +35,34 @@ pub struct Options<'a> {
     pub workspace: Option<&'a Path>,
 }
 
-/// Why an agent cannot be pointed at the scripted server.
+/// The reason why an agent cannot be pointed at the scripted server.
 #[derive(Debug, thiserror::Error)]
 pub enum LoopbackError {
-    /// It speaks no protocol that the server scripts.
+    /// The agent speaks no protocol that the server scripts.
     #[error("{agent} cannot be pointed at a loopback model server; it takes no address of a model")]
     NoProtocol {
         /// The agent.
         agent: AgentBinary,
     },
-    /// Its settings cannot be written.
+    /// The agent's settings cannot be written.
     #[error("cannot write {}: {source}; check that the directory is writable", path.display())]
     Write {
         /// The file or directory.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// Its settings cannot be put into words.
+    /// The agent's settings cannot be written as TOML.
     #[error("cannot write {} as TOML: {source}", path.display())]
     Toml {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: toml::ser::Error,
     },
 }
 
-impl Explain for LoopbackError {
+impl ErrorExplanation for LoopbackError {
     fn kind(&self) -> &'static str {
         match self {
             Self::NoProtocol { .. } => "no_loopback",
@@ -75,16 +75,16 @@ impl Explain for LoopbackError {
 ///
 /// Variables and files are those that were shown to work on the pinned CLIs: no account, no updates, no telemetry, and one
 /// retry where that can be said.
-pub fn loopback(
+pub fn prepare_loopback(
     agent: AgentBinary,
     base_url: &str,
     home: &Path,
-    options: Options<'_>,
-) -> Result<Loopback, LoopbackError> {
-    let probed = probed(agent).ok_or(LoopbackError::NoProtocol { agent })?;
+    options: LoopbackOptions<'_>,
+) -> Result<LoopbackSetup, LoopbackError> {
+    let probed = probed_agent(agent).ok_or(LoopbackError::NoProtocol { agent })?;
     let mut env = vec![("HOME".into(), home.into())];
     env.extend((probed.prepare)(base_url, home, options)?);
-    Ok(Loopback { env })
+    Ok(LoopbackSetup { env })
 }
 
 pub(crate) fn write_private(path: &Path, contents: &[u8]) -> Result<(), LoopbackError> {
@@ -92,7 +92,7 @@ pub(crate) fn write_private(path: &Path, contents: &[u8]) -> Result<(), Loopback
     if let Some(directory) = path.parent() {
         create_private_dir(directory).map_err(failed)?;
     }
-    write_atomic(path, contents, 0o600, Durability::Process).map_err(failed)
+    write_atomic(path, contents, 0o600, WriteDurability::Process).map_err(failed)
 }
 
 #[cfg(test)]
@@ -104,8 +104,9 @@ mod tests {
     #[test]
     fn codex_reads_its_settings_from_the_home() {
         let home = tempfile::tempdir().unwrap();
-        let options = Options { workspace: Some(Path::new("/w \"x\"")), ..Options::default() };
-        loopback(AgentBinary::Codex, URL, home.path(), options).unwrap();
+        let options =
+            LoopbackOptions { workspace: Some(Path::new("/w \"x\"")), ..LoopbackOptions::default() };
+        prepare_loopback(AgentBinary::Codex, URL, home.path(), options).unwrap();
         let text = std::fs::read_to_string(home.path().join(".codex/config.toml")).unwrap();
         let settings: toml::Table = toml::from_str(&text).unwrap();
         assert_eq!(
@@ -119,7 +120,7 @@ mod tests {
     fn every_variable_points_home_or_nowhere() {
         for agent in AgentBinary::ALL.into_iter().filter(|agent| can_loopback(*agent)) {
             let home = tempfile::tempdir().unwrap();
-            let loopback = loopback(agent, URL, home.path(), Options::default()).unwrap();
+            let loopback = prepare_loopback(agent, URL, home.path(), LoopbackOptions::default()).unwrap();
             assert_eq!(loopback.env[0], ("HOME".into(), home.path().into()));
             for (name, value) in &loopback.env {
                 let value = value.to_str().unwrap();
@@ -132,7 +133,7 @@ mod tests {
     fn agents_without_a_scripted_protocol_say_so() {
         for agent in [AgentBinary::Amp, AgentBinary::Amplifier] {
             let home = tempfile::tempdir().unwrap();
-            let error = loopback(agent, URL, home.path(), Options::default()).unwrap_err();
+            let error = prepare_loopback(agent, URL, home.path(), LoopbackOptions::default()).unwrap_err();
             assert_eq!(error.kind(), "no_loopback");
             assert!(error.to_string().starts_with(agent.name()), "{error}");
             assert_eq!(std::fs::read_dir(home.path()).unwrap().count(), 0);
@@ -144,7 +145,7 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let file = home.path().join("file");
         std::fs::write(&file, "").unwrap();
-        let error = loopback(AgentBinary::Codex, URL, &file, Options::default()).unwrap_err();
+        let error = prepare_loopback(AgentBinary::Codex, URL, &file, LoopbackOptions::default()).unwrap_err();
         assert!(error.to_string().contains("file/.codex/config.toml"), "{error}");
     }
 }

@@ -1,41 +1,43 @@
 //! `doctor --prove`: drives an installed agent through every prompt channel that the matrix claims and compares bytes, then
 //! with the guard, alone and beside the user's own hooks.
 
+use amplihack_agent::AgentBinary;
 use amplihack_agent::installed::LocalProofs;
 use amplihack_agent::lookup::LookupError;
-use amplihack_agent::{AgentBinary, Capability, Installed, RunMode};
-use amplihack_hooks::registration::{Facts, Program, hooks};
-use amplihack_launcher::discover::{Versions, discover};
+use amplihack_hooks::registration::{HookProgram, RegistrationFacts, build_hooks};
+use amplihack_launcher::discover::{VersionSource, discover_agent};
 use amplihack_launcher::own_program;
-use amplihack_launcher::proofs::{self, ChannelProof, Proof};
-use amplihack_utils::config::Config;
+use amplihack_launcher::proofs::{self, AgentProof};
+use amplihack_session::EndEvidence;
+use amplihack_utils::config::LayeredConfig;
 use amplihack_utils::env::Env;
-use amplihack_utils::error::{ExitKind, Explain};
-use amplihack_utils::prompt_delivery::{DeliveryMode, PromptDelivery};
+use amplihack_utils::error::{ErrorExplanation, ExitKind};
 use tokio::runtime::Runtime;
 
-use crate::drive::{Bench, DriveError, Driven, Job, hostile_prompt};
-use crate::guarding::prove_guard;
+use crate::bench::ProbeBench;
+use crate::drive::{DriveError, DrivenRun};
 use crate::loopback::LoopbackError;
-use crate::model::{Delivery, ModelServer, Scenario};
+use crate::model::ObservedDelivery;
+use crate::own_hooks::OwnHooks;
+use crate::proof_legs::{LegsSeen, ProofLegs};
 
 /// Bytes of the prompt that is sent through each channel.
 pub const PROMPT_BYTES: usize = 65_536;
 
-/// Why nothing could be proved of an agent.
+/// The reason why nothing could be proved of an agent.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ProveError {
-    /// It is not installed.
+    /// The agent is not installed.
     #[error(transparent)]
     Lookup(#[from] LookupError),
-    /// It does not tell its version, so there is nothing to keep a proof under.
+    /// The agent does not tell its version, so there is nothing to keep a proof under.
     #[error("{agent} does not tell its version; run `{agent} --version` to see why")]
     NoVersion {
         /// The agent.
         agent: AgentBinary,
     },
-    /// It could not be driven.
+    /// The agent could not be driven.
     #[error(transparent)]
     Drive(#[from] DriveError),
     /// The proof could not be kept.
@@ -43,7 +45,7 @@ pub enum ProveError {
     Store(std::io::Error),
 }
 
-impl Explain for ProveError {
+impl ErrorExplanation for ProveError {
     fn kind(&self) -> &'static str {
         match self {
             Self::Lookup(error) => error.kind(),
@@ -53,17 +55,17 @@ impl Explain for ProveError {
         }
     }
 
-    fn exit(&self) -> ExitKind {
+    fn exit_kind(&self) -> ExitKind {
         match self {
-            Self::Lookup(error) => error.exit(),
-            Self::Drive(error) => error.exit(),
+            Self::Lookup(error) => error.exit_kind(),
+            Self::Drive(error) => error.exit_kind(),
             _ => ExitKind::Failed,
         }
     }
 }
 
 impl ProveError {
-    /// Whether this is no fault of the machine: the agent is not installed, or speaks to no scripted model.
+    /// Reports whether the fault is none of the machine: the agent is not installed, or speaks to no scripted model.
     pub const fn is_expected(&self) -> bool {
         matches!(
             self,
@@ -73,81 +75,43 @@ impl ProveError {
     }
 }
 
-/// Drives `agent`, keeps what was seen under its version, and returns it.
+/// Drives `agent` on `bench`, keeps what was seen under its version, and returns it.
 ///
 /// The agent runs in throw-away homes with dummy keys against a server on the loopback interface; nothing leaves the
 /// machine. Of the user's files only the agent's settings on hooks are read, and their commands are never run. Only the proof
 /// is written, below amplihack's home.
-pub fn prove(agent: AgentBinary, env: &Env, config: &Config, runtime: &Runtime) -> Result<Proof, ProveError> {
-    let mut installed = discover(agent, env, config, Versions::Apart)?;
+pub fn prove_agent(
+    agent: AgentBinary,
+    env: &Env,
+    config: &LayeredConfig,
+    (bench, runtime): (&ProbeBench, &Runtime),
+) -> Result<AgentProof, ProveError> {
+    let mut installed = discover_agent(agent, env, config, VersionSource::Apart)?;
     // What an earlier probe refuted is tried again.
     installed.proofs = LocalProofs::default();
     let version = installed.version.clone().ok_or(ProveError::NoVersion { agent })?;
-    let server = runtime
-        .block_on(ModelServer::start())
-        .map_err(DriveError::io("the loopback model server could not be started"))?;
-    let mut bench = Bench::new(env.get("PATH"))?;
-    let mut delivery = Vec::new();
-    for channel in [DeliveryMode::Argv, DeliveryMode::Tempfile, DeliveryMode::Stdin] {
-        if installed.can(Capability::Prompt(channel), RunMode::Headless).is_ok() {
-            delivery.push(try_channel(&mut bench, runtime, &server, &installed, channel)?);
-        }
-    }
-    let mut proof = Proof {
+    let program = own_program().map_err(DriveError::io_error("this program does not know where it is"))?;
+    let own = OwnHooks::read_settings(agent, env);
+    let legs = ProofLegs { bench, runtime, installed: &installed, program: &program };
+    let LegsSeen { delivery, guard } = legs.prove_agent(&own)?;
+    let proof = AgentProof {
         agent: agent.to_string(),
         version: version.to_string(),
+        // Filled in where it is stored.
+        program: String::new(),
         at: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
         delivery,
-        guard: Vec::new(),
+        guard,
     };
-    // The calls come from the model, so any prompt will do; without one nothing can be seen.
-    installed.proofs = proof.facts();
-    if !installed.proofs.proved.is_empty() {
-        let program = own_program().map_err(DriveError::io("this program does not know where it is"))?;
-        proof.guard = prove_guard(&mut bench, (runtime, &server), &installed, &program, env);
-    }
-    proofs::store(env, &installed, &proof).map_err(ProveError::Store)?;
+    proofs::store_proof(env, &installed, &proof).map_err(ProveError::Store)?;
     Ok(proof)
 }
 
-fn try_channel(
-    bench: &mut Bench,
-    runtime: &Runtime,
-    server: &ModelServer,
-    installed: &Installed,
-    channel: DeliveryMode,
-) -> Result<ChannelProof, DriveError> {
-    let prompt = hostile_prompt(PROMPT_BYTES);
-    let requested = match channel {
-        DeliveryMode::Argv => PromptDelivery::Argv,
-        DeliveryMode::Tempfile => PromptDelivery::Tempfile,
-        DeliveryMode::Stdin => PromptDelivery::Stdin,
-    };
-    let run = format!("prove-{}-{channel}", installed.agent);
-    let job = Job {
-        installed,
-        scenario: Scenario::Text,
-        run: &run,
-        prompt: &prompt,
-        requested,
-        guard: None,
-        own: None,
-    };
-    let driven = bench.drive(runtime, server, job)?;
-    let (arrived, detail) = verdict(&driven);
-    Ok(ChannelProof { channel: channel.to_string(), bytes: prompt.len(), arrived, detail })
-}
-
-/// Whether the prompt arrived, and what was seen.
-pub fn verdict(driven: &Driven) -> (bool, String) {
-    let code = i32::from(driven.end.code());
-    match &driven.delivery {
-        _ if code != 0 => {
-            let stderr = String::from_utf8_lossy(&driven.end.stderr.bytes);
-            (false, format!("the agent ended with {code}: {}", stderr.lines().last().unwrap_or_default()))
-        }
-        Delivery::Exact => (true, "arrived byte for byte".to_owned()),
-        Delivery::Contained { role, before, after } if role == "user" => (
+/// Reports whether the prompt arrived, and the detail; `None` where the clock ended the agent before it did.
+pub fn prompt_verdict(driven: &DrivenRun) -> (Option<bool>, String) {
+    let (arrived, detail) = match &driven.delivery {
+        ObservedDelivery::Exact => (true, "arrived byte for byte".to_owned()),
+        ObservedDelivery::Contained { role, before, after } if role == "user" => (
             true,
             format!(
                 "arrived byte for byte; the agent put {} bytes before and {} behind it",
@@ -155,39 +119,66 @@ pub fn verdict(driven: &Driven) -> (bool, String) {
                 after.len()
             ),
         ),
-        Delivery::Contained { role, .. } => (false, format!("arrived in the role {role}")),
-        Delivery::TrimmedEnd { .. } => (false, "arrived without the blanks at its end".to_owned()),
-        Delivery::Missing => (false, "did not arrive".to_owned()),
+        ObservedDelivery::Contained { role, .. } => (false, format!("arrived in the role {role}")),
+        ObservedDelivery::TrimmedEnd { .. } => (false, "arrived without the blanks at its end".to_owned()),
+        ObservedDelivery::Missing => (false, "did not arrive".to_owned()),
+    };
+    let code = i32::from(driven.end.code());
+    if driven.end.evidence == EndEvidence::Clock {
+        let seen = (arrived || driven.delivery != ObservedDelivery::Missing).then_some(arrived);
+        return (seen, if seen.is_some() { detail } else { "did not arrive in time".to_owned() });
     }
+    if code != 0 {
+        let stderr = String::from_utf8_lossy(&driven.end.stderr.bytes);
+        return (
+            Some(false),
+            format!("the agent ended with {code}: {}", stderr.lines().last().unwrap_or_default()),
+        );
+    }
+    (Some(arrived), detail)
 }
 
 /// Lines for a person on what `prove` found: one on prompts, one for each leg of the guard.
-pub fn lines(agent: AgentBinary, result: &Result<Proof, ProveError>) -> Vec<String> {
-    let mut lines = vec![line(agent, result)];
+pub fn report_lines(agent: AgentBinary, result: &Result<AgentProof, ProveError>) -> Vec<String> {
+    let mut lines = vec![channels_line(agent, result)];
     match result {
         Ok(proof) if proof.guard.is_empty() => {
             lines.push(format!("{agent} {}: the guard was not tried, for no prompt arrives", proof.version));
         }
         Ok(proof) => lines.extend(proof.guard.iter().map(|leg| format!("{agent} {}: {leg}", proof.version))),
-        Err(_) => lines.extend(without_hooks(agent)),
+        Err(_) => lines.extend(no_hooks_line(agent)),
     }
     lines
 }
 
-/// What is said of an agent that has no hooks.
-fn without_hooks(agent: AgentBinary) -> Option<String> {
-    let why = hooks(agent, &Program::binary("/"), Facts::default()).err()?;
+/// Lines on what a proof could not tell because the machine was too slow.
+pub fn unknown_lines(agent: AgentBinary, proof: &AgentProof) -> Vec<String> {
+    let again = format!("run `amplihack doctor --prove {agent}` again when this machine is quieter");
+    let channels = proof.delivery.iter().filter(|channel| channel.arrived.is_none());
+    let channels =
+        channels.map(|channel| format!("a prompt by {} is unknown: {}", channel.channel, channel.detail));
+    let legs = proof.guard.iter().filter(|leg| leg.held.is_none()).map(ToString::to_string);
+    channels.chain(legs).map(|line| format!("{agent} {}: {line}; {again}", proof.version)).collect()
+}
+
+/// The line on an agent that has no hooks.
+fn no_hooks_line(agent: AgentBinary) -> Option<String> {
+    let why = build_hooks(agent, &HookProgram::from_binary("/"), RegistrationFacts::default()).err()?;
     Some(format!("{agent}: there is no guard to prove: {why}"))
 }
 
-fn line(agent: AgentBinary, result: &Result<Proof, ProveError>) -> String {
+fn channels_line(agent: AgentBinary, result: &Result<AgentProof, ProveError>) -> String {
     match result {
         Ok(proof) => {
             let channels: Vec<String> = proof
                 .delivery
                 .iter()
                 .map(|channel| {
-                    let verdict = if channel.arrived { "proved" } else { "refuted" };
+                    let verdict = match channel.arrived {
+                        Some(true) => "proved",
+                        Some(false) => "refuted",
+                        None => "unknown",
+                    };
                     format!("{} {verdict} ({})", channel.channel, channel.detail)
                 })
                 .collect();

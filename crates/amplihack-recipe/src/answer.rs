@@ -4,28 +4,30 @@ use std::ops::Range;
 
 use serde_json::value::RawValue;
 
-use crate::value::{Kind, Value};
+use crate::value::{RecipeValue, RecipeValueKind};
 
-/// What was found.
+/// A JSON value found in the output of a step.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Answer {
+pub struct OutputJson {
     /// The value, its numbers and the order of its keys as they were printed.
-    pub value: Value,
+    pub value: RecipeValue,
     /// The value on one line, as the step's output: zeros that end a fraction left out.
     pub output: String,
 }
 
 /// Looks for JSON, in this order: the whole text without blanks around it; the first fenced block (` ``` `) that is JSON; the first
 /// object, or list that holds an object, in the text; the first list. Nothing is found in a text that ends in the middle of one.
-pub fn parse_json(text: &str) -> Option<Answer> {
+pub fn parse_json(text: &str) -> Option<OutputJson> {
     let trimmed = text.trim();
-    let found = Value::from_json(trimmed).or_else(|| fenced(trimmed)).or_else(|| in_prose(trimmed))?;
-    let output = shorter(&found.json_text());
-    Some(Answer { value: found, output })
+    let found = RecipeValue::from_json(trimmed)
+        .or_else(|| parse_fenced_json(trimmed))
+        .or_else(|| find_json_in_prose(trimmed))?;
+    let output = shorten_fractions(&found.json_text());
+    Some(OutputJson { value: found, output })
 }
 
 /// The first fenced block that is JSON. One that does not say `json` has to be an object or a list.
-fn fenced(text: &str) -> Option<Value> {
+fn parse_fenced_json(text: &str) -> Option<RecipeValue> {
     let mut block: Option<(bool, String)> = None;
     for line in text.split_inclusive('\n') {
         let fence = line.trim_start().strip_prefix("```");
@@ -35,7 +37,8 @@ fn fenced(text: &str) -> Option<Value> {
                 block = Some((tag == "json" || tag == "jsonc" || tag == "json5", String::new()));
             }
             (Some(_), Some((json, body))) => {
-                if let Some(value) = Value::from_json(body.trim()).filter(|value| *json || collection(value))
+                if let Some(value) =
+                    RecipeValue::from_json(body.trim()).filter(|value| *json || is_collection(value))
                 {
                     return Some(value);
                 }
@@ -48,22 +51,24 @@ fn fenced(text: &str) -> Option<Value> {
     None
 }
 
-fn collection(value: &Value) -> bool {
-    matches!(value.kind(), Kind::Object(_) | Kind::List(_))
+fn is_collection(value: &RecipeValue) -> bool {
+    matches!(value.kind(), RecipeValueKind::Object(_) | RecipeValueKind::List(_))
 }
 
-fn in_prose(text: &str) -> Option<Value> {
+fn find_json_in_prose(text: &str) -> Option<RecipeValue> {
     let mut list = None;
     let mut at = 0;
     // Each start is read up to its first mistake; together not more than this.
     let mut budget = text.len().saturating_mul(16).saturating_add(1 << 20);
     while let Some(start) = text[at..].find(['{', '[']).map(|found| at + found) {
-        match value_at(text, start) {
-            Found::Value(range) => {
-                let value = Value::from_json(&text[range.clone()])?;
+        match scan_json_value(text, start) {
+            OutputJsonScan::Value(range) => {
+                let value = RecipeValue::from_json(&text[range.clone()])?;
                 let rich = match value.kind() {
-                    Kind::Object(_) => true,
-                    Kind::List(items) => items.iter().any(|item| matches!(item.kind(), Kind::Object(_))),
+                    RecipeValueKind::Object(_) => true,
+                    RecipeValueKind::List(items) => {
+                        items.iter().any(|item| matches!(item.kind(), RecipeValueKind::Object(_)))
+                    }
                     _ => false,
                 };
                 if rich {
@@ -72,39 +77,39 @@ fn in_prose(text: &str) -> Option<Value> {
                 list = list.or(Some(value));
                 at = range.end;
             }
-            Found::Mistake(after) => {
+            OutputJsonScan::Mistake(after) => {
                 budget = budget.checked_sub(after)?;
                 at = start + 1;
             }
-            Found::End => return list,
+            OutputJsonScan::End => return list,
         }
     }
     list
 }
 
-enum Found {
+enum OutputJsonScan {
     Value(Range<usize>),
-    /// This many bytes behind the start.
+    /// Number of bytes between the start and the first mistake.
     Mistake(usize),
     /// The text ended inside.
     End,
 }
 
-fn value_at(text: &str, start: usize) -> Found {
+fn scan_json_value(text: &str, start: usize) -> OutputJsonScan {
     let mut values = serde_json::Deserializer::from_str(&text[start..]).into_iter::<&RawValue>();
     match values.next() {
-        Some(Ok(_)) => Found::Value(start..start + values.byte_offset()),
-        Some(Err(error)) if error.is_eof() => Found::End,
+        Some(Ok(_)) => OutputJsonScan::Value(start..start + values.byte_offset()),
+        Some(Err(error)) if error.is_eof() => OutputJsonScan::End,
         Some(Err(error)) => {
             let lines = text[start..].split_inclusive('\n').take(error.line() - 1).map(str::len);
-            Found::Mistake(lines.sum::<usize>() + error.column())
+            OutputJsonScan::Mistake(lines.sum::<usize>() + error.column())
         }
-        None => Found::End,
+        None => OutputJsonScan::End,
     }
 }
 
 /// Compact JSON with fractions without the zeros at their end: `2.50` is `2.5`, `2.00` is `2.0`.
-fn shorter(json: &str) -> String {
+fn shorten_fractions(json: &str) -> String {
     let bytes = json.as_bytes();
     let mut out = String::with_capacity(json.len());
     let mut at = 0;
@@ -180,7 +185,7 @@ mod tests {
             assert_eq!(output(text).as_deref(), Some(want), "{text}");
         }
         let value = parse_json("{\"v\": 1.10}").unwrap().value;
-        assert_eq!(value.at(&["v"]).unwrap().text(), "1.10");
+        assert_eq!(value.value_at(&["v"]).unwrap().text(), "1.10");
     }
 
     #[test]

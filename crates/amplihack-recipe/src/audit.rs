@@ -9,12 +9,12 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::json;
 
-use crate::journal::Entry;
-use crate::progress::safe;
+use crate::journal::RecipeRunEntry;
+use crate::progress::file_name_part;
 
 /// The audit of one run.
 #[derive(Debug)]
-pub struct Audit {
+pub struct RecipeAudit {
     directory: PathBuf,
     /// A part of files' names that no other run has.
     run: String,
@@ -22,7 +22,7 @@ pub struct Audit {
     number: u32,
 }
 
-impl Audit {
+impl RecipeAudit {
     /// The audit of the run `run_id` in `directory`, which is made if it is missing.
     pub fn new(directory: &Path, run_id: &str) -> io::Result<Self> {
         std::fs::create_dir_all(directory)?;
@@ -31,17 +31,17 @@ impl Audit {
     }
 
     /// Writes what it has to say of `entry`.
-    pub fn see(&mut self, entry: &Entry) -> io::Result<()> {
+    pub fn record_entry(&mut self, entry: &RecipeRunEntry) -> io::Result<()> {
         match entry {
-            Entry::Recipe { path, name } => {
+            RecipeRunEntry::Recipe { path, name } => {
                 self.number += 1;
                 let seconds = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-                let file = format!("{}-{seconds}-{}-{}.jsonl", safe(name), self.run, self.number);
+                let file = format!("{}-{seconds}-{}-{}.jsonl", file_name_part(name), self.run, self.number);
                 let mut options = OpenOptions::new();
                 options.append(true).create_new(true).mode(0o600);
                 self.files.insert(path.clone(), options.open(self.directory.join(file))?);
             }
-            Entry::End { path, result, .. } => {
+            RecipeRunEntry::End { path, result, .. } => {
                 let recipe = path.rsplit_once('.').map_or("", |(recipe, _)| recipe);
                 let Some(file) = self.files.get_mut(recipe) else { return Ok(()) };
                 let error = (!result.error.is_empty()).then_some(&result.error);
@@ -60,7 +60,7 @@ impl Audit {
                 });
                 file.write_all(format!("{line}\n").as_bytes())?;
             }
-            Entry::RecipeEnd { path, .. } => {
+            RecipeRunEntry::RecipeEnd { path, .. } => {
                 self.files.remove(path);
             }
             _ => {}
@@ -77,16 +77,16 @@ mod tests {
     #[test]
     fn each_recipe_has_a_file_of_its_own() {
         let dir = tempfile::tempdir().unwrap();
-        let mut audit = Audit::new(&dir.path().join("new"), "run-1").unwrap();
-        let recipe = |path: &str| Entry::Recipe { path: path.into(), name: "../a b".into() };
-        let end = |path: &str| Entry::End {
+        let mut audit = RecipeAudit::new(&dir.path().join("new"), "run-1").unwrap();
+        let recipe = |path: &str| RecipeRunEntry::Recipe { path: path.into(), name: "../a b".into() };
+        let end = |path: &str| RecipeRunEntry::End {
             path: path.into(),
-            result: StepResult::failed("s", "bash", "no"),
+            result: StepResult::from_failure("s", "bash", "no"),
             fatal: false,
             file: None,
         };
         for entry in [recipe(""), recipe("0"), end("0.0"), end("0.1"), recipe("1"), end("1.0"), end("0")] {
-            audit.see(&entry).unwrap();
+            audit.record_entry(&entry).unwrap();
         }
         let mut counts: Vec<usize> = std::fs::read_dir(dir.path().join("new"))
             .unwrap()

@@ -17,18 +17,18 @@ const RECIPES: &[(&str, &str)] = &[
 const NEW: &str = include_str!("../recipes/new.yaml");
 
 /// The names of the bundled recipes, in order.
-pub fn names() -> impl Iterator<Item = &'static str> {
+pub fn bundled_names() -> impl Iterator<Item = &'static str> {
     RECIPES.iter().map(|(name, _)| *name)
 }
 
 /// The place of the bundled recipe `name` (`bundled:` before it may be there or not): what stands for a file's path.
-pub fn place(name: &str) -> Option<PathBuf> {
+pub fn bundled_path(name: &str) -> Option<PathBuf> {
     let name = name.strip_prefix(PREFIX).unwrap_or(name);
-    names().find(|known| *known == name).map(|name| PathBuf::from(format!("{PREFIX}{name}")))
+    bundled_names().find(|known| *known == name).map(|name| PathBuf::from(format!("{PREFIX}{name}")))
 }
 
 /// The text of the bundled recipe at `place`; `None` for every other path.
-pub fn text(place: &Path) -> Option<&'static str> {
+pub fn bundled_text(place: &Path) -> Option<&'static str> {
     let name = place.to_str()?.strip_prefix(PREFIX)?;
     RECIPES.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
 }
@@ -41,17 +41,18 @@ pub fn starting_point(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::find::Discovery;
-    use crate::plan::{Mode, compile};
+    use crate::find::RecipeDiscovery;
+    use crate::plan::{PlanCompileMode, compile_plan};
     use amplihack_utils::env::Env;
 
     #[test]
     fn every_one_is_called_as_its_file_and_compiles_without_a_warning() {
         let directory = tempfile::tempdir().unwrap();
-        let discovery = Discovery::new(&Env::empty(), directory.path(), &[]);
-        assert!(names().is_sorted());
-        for name in names() {
-            let plan = compile(&place(name).unwrap(), &discovery, Mode::Strict, &[]).unwrap();
+        let discovery = RecipeDiscovery::new(&Env::empty(), directory.path(), &[]);
+        assert!(bundled_names().is_sorted());
+        for name in bundled_names() {
+            let plan =
+                compile_plan(&bundled_path(name).unwrap(), &discovery, PlanCompileMode::Strict, &[]).unwrap();
             assert_eq!(plan.warnings.iter().map(ToString::to_string).collect::<Vec<_>>(), [""; 0], "{name}");
             let recipe = &plan.root().recipe;
             assert_eq!(recipe.name, name);
@@ -62,9 +63,9 @@ mod tests {
     #[test]
     fn places_are_no_paths_of_files() {
         for path in ["/x/bundled:quality-audit", "quality-audit", "bundled:x", "bundled:quality-audit.yaml"] {
-            assert_eq!(text(Path::new(path)), None, "{path}");
+            assert_eq!(bundled_text(Path::new(path)), None, "{path}");
         }
-        assert_eq!(place("bundled:quality-audit"), place("quality-audit"));
-        assert_eq!(place("bundled:bundled:quality-audit"), None);
+        assert_eq!(bundled_path("bundled:quality-audit"), bundled_path("quality-audit"));
+        assert_eq!(bundled_path("bundled:bundled:quality-audit"), None);
     }
 }

@@ -1,4 +1,4 @@
-//! What is wrong with a recipe, and where: file, line, column, the line itself with a caret.
+//! The faults of a recipe, with their places: file, line, column, the line itself with a caret.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -6,39 +6,39 @@ use std::sync::Arc;
 
 /// A recipe's file and what was read from it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Source {
-    /// Where it is.
+pub struct RecipeSource {
+    /// Path to the recipe's file.
     pub path: PathBuf,
-    /// Its text.
+    /// The text of the file.
     pub text: Arc<str>,
 }
 
 /// A part of a source, in bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Span {
+pub struct RecipeSourceSpan {
     /// The first byte.
     pub start: usize,
     /// Behind the last byte.
     pub end: usize,
 }
 
-/// How bad it is.
+/// The severity of a diagnostic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Severity {
+pub enum RecipeSeverity {
     /// The recipe runs all the same.
     Warning,
     /// The recipe cannot run.
     Error,
 }
 
-/// One thing that is wrong. `Display` gives message, place, the line with a caret, and what to do.
+/// A fault in a recipe. `Display` gives message, place, the line with a caret, and what to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Diagnostic {
-    /// How bad it is.
-    pub severity: Severity,
-    /// What is wrong: a lower-case fragment.
+pub struct RecipeDiagnostic {
+    /// The severity of the fault.
+    pub severity: RecipeSeverity,
+    /// The fault, as a lower-case fragment.
     pub message: String,
-    /// What to do about it.
+    /// Advice on how to correct the recipe.
     pub help: Option<String>,
     /// The recipe.
     pub path: PathBuf,
@@ -54,30 +54,30 @@ pub struct Diagnostic {
 /// Characters of a long line that are shown before and behind the place.
 const SHOWN: usize = 100;
 
-impl Diagnostic {
+impl RecipeDiagnostic {
     /// An error at `span` of `source`.
-    pub fn error(source: &Source, span: Span, message: impl Into<String>) -> Self {
-        Self::new(Severity::Error, source, span, message.into())
+    pub fn error_at(source: &RecipeSource, span: RecipeSourceSpan, message: impl Into<String>) -> Self {
+        Self::new(RecipeSeverity::Error, source, span, message.into())
     }
 
     /// A warning at `span` of `source`.
-    pub fn warning(source: &Source, span: Span, message: impl Into<String>) -> Self {
-        Self::new(Severity::Warning, source, span, message.into())
+    pub fn warning_at(source: &RecipeSource, span: RecipeSourceSpan, message: impl Into<String>) -> Self {
+        Self::new(RecipeSeverity::Warning, source, span, message.into())
     }
 
-    /// The same with a word on what to do.
+    /// Returns the diagnostic with advice on what to do.
     #[must_use]
-    pub fn help(mut self, help: impl Into<String>) -> Self {
+    pub fn with_help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
     }
 
-    fn new(severity: Severity, source: &Source, span: Span, message: String) -> Self {
+    fn new(severity: RecipeSeverity, source: &RecipeSource, span: RecipeSourceSpan, message: String) -> Self {
         let text = &*source.text;
-        let start = floor(text, span.start);
+        let start = floor_boundary(text, span.start);
         let before = text[..start].rfind('\n').map_or(0, |at| at + 1);
         let behind = text[start..].find('\n').map_or(text.len(), |at| start + at);
-        let end = floor(text, span.end.max(start)).min(behind);
+        let end = floor_boundary(text, span.end.max(start)).min(behind);
         let column = text[before..start].chars().count();
         let width = text[start..end.max(start)].trim_end().chars().count().max(1);
         let cut = column.saturating_sub(SHOWN);
@@ -95,7 +95,7 @@ impl Diagnostic {
     }
 
     /// The message with its place, on one line: `recipe.yaml:3:5: message`.
-    pub fn line(&self) -> String {
+    pub fn to_line(&self) -> String {
         format!("{}:{}:{}: {}", self.path.display(), self.line, self.column, self.message)
     }
 
@@ -106,23 +106,23 @@ impl Diagnostic {
 }
 
 /// The last boundary of a character at or before `at`.
-fn floor(text: &str, at: usize) -> usize {
+fn floor_boundary(text: &str, at: usize) -> usize {
     text.floor_char_boundary(at.min(text.len()))
 }
 
-impl fmt::Display for Diagnostic {
+impl fmt::Display for RecipeDiagnostic {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let word = match self.severity {
-            Severity::Error => "error",
-            Severity::Warning => "warning",
+            RecipeSeverity::Error => "error",
+            RecipeSeverity::Warning => "warning",
         };
         writeln!(out, "{word}: {}", self.message)?;
         let number = self.line.to_string();
         let margin = " ".repeat(number.len());
         writeln!(out, "{margin} --> {}:{}:{}", self.path.display(), self.line, self.column)?;
         writeln!(out, "{margin} |")?;
-        writeln!(out, "{number} | {}", shown(&self.excerpt))?;
-        let lead = shown(&self.excerpt).chars().take((self.column - 1).min(SHOWN)).count();
+        writeln!(out, "{number} | {}", printable_line(&self.excerpt))?;
+        let lead = printable_line(&self.excerpt).chars().take((self.column - 1).min(SHOWN)).count();
         write!(out, "{margin} | {}{}", " ".repeat(lead), "^".repeat(self.width))?;
         if let Some(help) = &self.help {
             write!(out, "\n{margin} = {help}")?;
@@ -132,7 +132,7 @@ impl fmt::Display for Diagnostic {
 }
 
 /// `line` without characters that would move the caret or the terminal.
-fn shown(line: &str) -> String {
+fn printable_line(line: &str) -> String {
     line.chars().map(|char| if char == '\t' || char.is_control() { ' ' } else { char }).collect()
 }
 
@@ -140,15 +140,17 @@ fn shown(line: &str) -> String {
 mod tests {
     use super::*;
 
-    fn source(text: &str) -> Source {
-        Source { path: "r.yaml".into(), text: text.into() }
+    fn source(text: &str) -> RecipeSource {
+        RecipeSource { path: "r.yaml".into(), text: text.into() }
     }
 
     #[test]
     fn a_caret_under_the_place() {
         let at = source("name: x\nsteps:\n  - condition: 'a ='\n");
         let start = at.text.find("='").unwrap();
-        let found = Diagnostic::error(&at, Span { start, end: start + 1 }, "a single `=`").help("write `==`");
+        let found =
+            RecipeDiagnostic::error_at(&at, RecipeSourceSpan { start, end: start + 1 }, "a single `=`")
+                .with_help("write `==`");
         insta::assert_snapshot!(found, @r"
         error: a single `=`
           --> r.yaml:3:19
@@ -157,7 +159,7 @@ mod tests {
           |                   ^
           = write `==`
         ");
-        assert_eq!(found.line(), "r.yaml:3:19: a single `=`");
+        assert_eq!(found.to_line(), "r.yaml:3:19: a single `=`");
     }
 
     #[test]
@@ -165,11 +167,16 @@ mod tests {
         for (text, span) in
             [("", (0, 0)), ("ü", (1, 1)), ("a", (9, 20)), ("a\n", (2, 2)), ("\u{1}\tb", (2, 90))]
         {
-            let found = Diagnostic::warning(&source(text), Span { start: span.0, end: span.1 }, "m");
+            let found = RecipeDiagnostic::warning_at(
+                &source(text),
+                RecipeSourceSpan { start: span.0, end: span.1 },
+                "m",
+            );
             assert!(found.to_string().starts_with("warning: m\n"), "{found}");
         }
         let long = "x".repeat(100_000);
-        let found = Diagnostic::error(&source(&long), Span { start: 50_000, end: 60_000 }, "m");
+        let found =
+            RecipeDiagnostic::error_at(&source(&long), RecipeSourceSpan { start: 50_000, end: 60_000 }, "m");
         assert!(found.to_string().len() < 1000 && found.column == 50_001);
     }
 }

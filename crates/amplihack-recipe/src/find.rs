@@ -1,4 +1,4 @@
-//! Where recipes and agents' definitions are: directories in order, names that cannot lead out of them.
+//! The search for recipes and agents' definitions: directories in order, names that cannot lead out of them.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -13,7 +13,7 @@ use crate::model::Recipe;
 
 /// The directories that recipes and agents are looked for in. Relative ones are below the run's working directory.
 #[derive(Debug, Clone)]
-pub struct Discovery {
+pub struct RecipeDiscovery {
     /// Named on the command line.
     explicit: Vec<PathBuf>,
     working_dir: PathBuf,
@@ -24,11 +24,11 @@ pub struct Discovery {
 /// A name that leads nowhere, and where it was looked for.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct NotFound {
-    /// What was looked for: `recipe`, `sub-recipe`, `agent`.
+    /// The kind of thing that was searched for: `recipe`, `sub-recipe`, `agent`.
     pub what: &'static str,
-    /// Its name.
+    /// The name that was searched for.
     pub name: String,
-    /// Why the name cannot be one, if that is so.
+    /// The reason that the name cannot be one, if that is so.
     pub reason: Option<String>,
     /// Every directory, in order.
     pub searched: Vec<PathBuf>,
@@ -63,19 +63,19 @@ pub struct AgentDefinition {
 
 /// A recipe in a list.
 #[derive(Debug)]
-pub struct Listed {
+pub struct ListedRecipe {
     /// The name that runs it: the file's, without its ending.
     pub name: String,
     /// The file, or the place of a bundled recipe.
     pub path: PathBuf,
-    /// What is in it, or why it cannot be read.
+    /// The recipe in the file, or the reason that it cannot be read.
     pub recipe: Result<Recipe, String>,
 }
 
-impl Listed {
-    /// Whether it came with the program.
+impl ListedRecipe {
+    /// Reports whether the recipe came with the program.
     pub fn is_bundled(&self) -> bool {
-        bundled::text(&self.path).is_some()
+        bundled::bundled_text(&self.path).is_some()
     }
 }
 
@@ -87,7 +87,7 @@ const LARGEST_AGENT: u64 = 1 << 20;
 
 const BUNDLE: &str = "amplifier-bundle/recipes";
 
-impl Discovery {
+impl RecipeDiscovery {
     /// The directories for a run in `working_dir`; `explicit` ones (`-R`) come first, and alone for the name on the command line.
     pub fn new(env: &Env, working_dir: &Path, explicit: &[PathBuf]) -> Self {
         let below = |dir: &str| working_dir.join(dir);
@@ -110,29 +110,29 @@ impl Discovery {
             .map(below),
         );
         Self {
-            explicit: absolute(explicit, working_dir),
+            explicit: absolute_dirs(explicit, working_dir),
             working_dir: working_dir.to_owned(),
-            defaults: absolute(&defaults, working_dir),
+            defaults: absolute_dirs(&defaults, working_dir),
             agents,
         }
     }
 
     /// The file that is meant on the command line: a file's path, seen from `cwd`, else a recipe's name.
-    pub fn entry(&self, argument: &str, cwd: &Path) -> Result<PathBuf, NotFound> {
+    pub fn find_entry(&self, argument: &str, cwd: &Path) -> Result<PathBuf, NotFound> {
         let path = cwd.join(argument);
         if path.is_file() {
             return Ok(path);
         }
         // A recipe is read again when its run goes on.
         let something_else = "what is there is no regular file, and a name has no `/`, `\\` or `..`";
-        self.recipe(argument).map_err(|error| match &error.reason {
+        self.find_recipe(argument).map_err(|error| match &error.reason {
             Some(_) if path.exists() => NotFound { reason: Some(something_else.to_owned()), ..error },
             _ => error,
         })
     }
 
     /// The recipe that `name` means on the command line. A bundled one is last; `bundled:NAME` means no other.
-    pub fn recipe(&self, name: &str) -> Result<PathBuf, NotFound> {
+    pub fn find_recipe(&self, name: &str) -> Result<PathBuf, NotFound> {
         let dirs = if self.explicit.is_empty() { &self.defaults } else { &self.explicit };
         let not_found = |reason: Option<&str>, searched| NotFound {
             what: "recipe",
@@ -149,17 +149,17 @@ impl Discovery {
         }
         dirs.iter()
             .find_map(|dir| in_dir(dir, name))
-            .or_else(|| bundled::place(name))
-            .ok_or_else(|| not_found(None, unique(dirs.iter().cloned())))
+            .or_else(|| bundled::bundled_path(name))
+            .ok_or_else(|| not_found(None, unique_dirs(dirs.iter().cloned())))
     }
 
     /// The recipe that `name` means in a recipe: `top` is the file of the run's first one, `beside` the file that names it.
-    pub(crate) fn sub_recipe(&self, name: &str, top: &Path, beside: &Path) -> Result<PathBuf, NotFound> {
+    pub(crate) fn find_sub_recipe(&self, name: &str, top: &Path, beside: &Path) -> Result<PathBuf, NotFound> {
         let segment = |part: &str| {
             !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
         };
         let mut anchored = self.explicit.clone();
-        let files = [top, beside].into_iter().filter(|file| bundled::text(file).is_none());
+        let files = [top, beside].into_iter().filter(|file| bundled::bundled_text(file).is_none());
         anchored.extend(files.filter_map(Path::parent).map(Path::to_owned));
         // Above a repository, or without one, anybody may have put files.
         let above = self.working_dir.ancestors().take(ANCESTORS);
@@ -167,7 +167,7 @@ impl Discovery {
         for dir in above.take(repository + 1) {
             anchored.extend([dir.to_owned(), dir.join(BUNDLE)]);
         }
-        let searched = unique(anchored.iter().chain(&self.defaults).cloned());
+        let searched = unique_dirs(anchored.iter().chain(&self.defaults).cloned());
         let not_found = |reason: Option<&str>, searched| NotFound {
             what: "sub-recipe",
             name: name.to_owned(),
@@ -186,12 +186,12 @@ impl Discovery {
         let anchored = anchored.iter().find_map(|dir| inside(dir));
         anchored
             .or_else(|| self.defaults.iter().find_map(|dir| in_dir(dir, name)))
-            .or_else(|| bundled::place(name))
+            .or_else(|| bundled::bundled_path(name))
             .ok_or_else(|| not_found(None, searched))
     }
 
     /// The definition that an agent step refers to: `namespace:name`, `namespace:category:name`.
-    pub fn agent(&self, reference: &str) -> Result<AgentDefinition, NotFound> {
+    pub fn find_agent(&self, reference: &str) -> Result<AgentDefinition, NotFound> {
         let parts: Vec<&str> = reference.split(':').collect();
         let segment = |part: &&str| {
             !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
@@ -234,7 +234,7 @@ impl Discovery {
 
     /// Every recipe that a name runs, in the order of names. Of files with one name the first directory's is listed, as it is run;
     /// a bundled recipe is, unless a file has its name.
-    pub fn list(&self) -> Vec<Listed> {
+    pub fn list_recipes(&self) -> Vec<ListedRecipe> {
         let dirs = if self.explicit.is_empty() { &self.defaults } else { &self.explicit };
         let mut names = HashSet::new();
         let mut listed = Vec::new();
@@ -252,55 +252,55 @@ impl Discovery {
                 if names.contains(&name) {
                     continue;
                 }
-                if let Ok(path) = self.recipe(&name) {
+                if let Ok(path) = self.find_recipe(&name) {
                     names.insert(name.clone());
-                    let recipe = read(&path).map_err(|error| error.to_string());
-                    listed.push(Listed { name, path, recipe });
+                    let recipe = read_recipe(&path).map_err(|error| error.to_string());
+                    listed.push(ListedRecipe { name, path, recipe });
                 }
             }
         }
-        for name in bundled::names().filter(|name| !names.contains(*name)) {
-            let Some(path) = bundled::place(name) else { continue };
-            let recipe = read(&path).map_err(|error| error.to_string());
-            listed.push(Listed { name: name.to_owned(), path, recipe });
+        for name in bundled::bundled_names().filter(|name| !names.contains(*name)) {
+            let Some(path) = bundled::bundled_path(name) else { continue };
+            let recipe = read_recipe(&path).map_err(|error| error.to_string());
+            listed.push(ListedRecipe { name: name.to_owned(), path, recipe });
         }
         listed.sort_by(|left, right| left.name.cmp(&right.name));
         listed
     }
 }
 
-/// Why a file is no recipe.
+/// The reason that a file is no readable recipe.
 #[derive(Debug, thiserror::Error)]
-pub enum ReadError {
+pub enum RecipeReadError {
     /// The file cannot be read.
     #[error("cannot read {}: {error}", path.display())]
     File {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         error: std::io::Error,
     },
-    /// What is in it is no recipe: every mistake.
-    #[error("{}", .0.iter().map(crate::diagnostic::Diagnostic::line).collect::<Vec<_>>().join("\n"))]
-    Invalid(Vec<crate::diagnostic::Diagnostic>),
+    /// The contents are no recipe: every mistake.
+    #[error("{}", .0.iter().map(crate::diagnostic::RecipeDiagnostic::to_line).collect::<Vec<_>>().join("\n"))]
+    Invalid(Vec<crate::diagnostic::RecipeDiagnostic>),
 }
 
 /// Reads the recipe in a file, or a bundled one.
-pub fn read(path: &Path) -> Result<Recipe, ReadError> {
-    if let Some(text) = bundled::text(path) {
-        return document::parse(path, text.as_bytes()).map_err(ReadError::Invalid);
+pub fn read_recipe(path: &Path) -> Result<Recipe, RecipeReadError> {
+    if let Some(text) = bundled::bundled_text(path) {
+        return document::parse_recipe(path, text.as_bytes()).map_err(RecipeReadError::Invalid);
     }
     let bytes = match read_limited(path, document::LARGEST as u64) {
         Err(error) if error.kind() == std::io::ErrorKind::FileTooLarge => vec![b' '; document::LARGEST + 1],
-        Err(error) => return Err(ReadError::File { path: path.to_owned(), error }),
+        Err(error) => return Err(RecipeReadError::File { path: path.to_owned(), error }),
         Ok(bytes) => bytes,
     };
-    document::parse(path, &bytes).map_err(ReadError::Invalid)
+    document::parse_recipe(path, &bytes).map_err(RecipeReadError::Invalid)
 }
 
 /// By what a recipe is told from others: its file's real path. A bundled one has no file.
-pub(crate) fn identity(path: &Path) -> PathBuf {
-    let real = if bundled::text(path).is_some() { None } else { path.canonicalize().ok() };
+pub(crate) fn recipe_identity(path: &Path) -> PathBuf {
+    let real = if bundled::bundled_text(path).is_some() { None } else { path.canonicalize().ok() };
     real.unwrap_or_else(|| path.to_owned())
 }
 
@@ -319,11 +319,11 @@ fn plain_files(space: &str, name: &str) -> Vec<String> {
     ]
 }
 
-fn absolute(dirs: &[PathBuf], base: &Path) -> Vec<PathBuf> {
+fn absolute_dirs(dirs: &[PathBuf], base: &Path) -> Vec<PathBuf> {
     dirs.iter().map(|dir| base.join(dir)).collect()
 }
 
-fn unique(dirs: impl Iterator<Item = PathBuf>) -> Vec<PathBuf> {
+fn unique_dirs(dirs: impl Iterator<Item = PathBuf>) -> Vec<PathBuf> {
     let mut seen = HashSet::new();
     dirs.filter(|dir| seen.insert(dir.clone())).collect()
 }

@@ -25,18 +25,18 @@ impl Tree {
 
     fn env(&self) -> Env {
         Env::empty()
-            .with("HOME", self.path("home"))
-            .with("AMPLIHACK_HOME", self.path("ahome"))
-            .with("AMPLIHACK_PACKAGE_RECIPE_DIR", self.path("pkg"))
-            .with(
+            .with_variable("HOME", self.path("home"))
+            .with_variable("AMPLIHACK_HOME", self.path("ahome"))
+            .with_variable("AMPLIHACK_PACKAGE_RECIPE_DIR", self.path("pkg"))
+            .with_variable(
                 "RECIPE_RUNNER_RECIPE_DIRS",
                 format!("{}:{}", self.path("e1").display(), self.path("e2").display()),
             )
     }
 
-    fn discovery(&self, explicit: &[&str]) -> Discovery {
+    fn discovery(&self, explicit: &[&str]) -> RecipeDiscovery {
         let explicit: Vec<PathBuf> = explicit.iter().map(PathBuf::from).collect();
-        Discovery::new(&self.env(), &self.path("work"), &explicit)
+        RecipeDiscovery::new(&self.env(), &self.path("work"), &explicit)
     }
 }
 
@@ -55,10 +55,10 @@ fn the_order_of_directories() {
     ];
     let tree = Tree::new(&order);
     for file in order {
-        assert_eq!(tree.discovery(&[]).recipe("n").unwrap(), tree.path(file));
+        assert_eq!(tree.discovery(&[]).find_recipe("n").unwrap(), tree.path(file));
         std::fs::remove_file(tree.path(file)).unwrap();
     }
-    let error = tree.discovery(&[]).recipe("n").unwrap_err();
+    let error = tree.discovery(&[]).find_recipe("n").unwrap_err();
     assert_eq!(error.searched.len(), 9);
     assert!(error.to_string().contains("(does not exist)") || error.searched.iter().all(|dir| dir.is_dir()));
 }
@@ -67,11 +67,11 @@ fn the_order_of_directories() {
 fn named_directories_replace_the_others_at_the_top_only() {
     let tree = Tree::new(&["work/r/n.yaml", "work/r/n.yml", "pkg/m.yaml", "work/r/sub/deep.yaml"]);
     let discovery = tree.discovery(&["r"]);
-    assert_eq!(discovery.recipe("n").unwrap(), tree.path("work/r/n.yaml"));
-    assert!(discovery.recipe("m").is_err());
+    assert_eq!(discovery.find_recipe("n").unwrap(), tree.path("work/r/n.yaml"));
+    assert!(discovery.find_recipe("m").is_err());
     let top = tree.path("elsewhere/top.yaml");
-    assert_eq!(discovery.sub_recipe("m", &top, &top).unwrap(), tree.path("pkg/m.yaml"));
-    assert_eq!(discovery.sub_recipe("sub/deep", &top, &top).unwrap(), tree.path("work/r/sub/deep.yaml"));
+    assert_eq!(discovery.find_sub_recipe("m", &top, &top).unwrap(), tree.path("pkg/m.yaml"));
+    assert_eq!(discovery.find_sub_recipe("sub/deep", &top, &top).unwrap(), tree.path("work/r/sub/deep.yaml"));
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn sub_recipes_are_found_beside_and_above() {
     ]);
     let discovery = tree.discovery(&[]);
     let top = tree.path("top/t.yaml");
-    assert!(discovery.sub_recipe("above", &top, &top).is_err(), "without a repository");
+    assert!(discovery.find_sub_recipe("above", &top, &top).is_err(), "without a repository");
     std::fs::create_dir(tree.path(".git")).unwrap();
     let (top, inner) = (tree.path("top/t.yaml"), tree.path("inner/i.yaml"));
     for (name, file) in [
@@ -93,10 +93,10 @@ fn sub_recipes_are_found_beside_and_above() {
         ("here", "work/here.yaml"),
         ("above", "amplifier-bundle/recipes/above.yaml"),
     ] {
-        assert_eq!(discovery.sub_recipe(name, &top, &inner).unwrap(), tree.path(file), "{name}");
+        assert_eq!(discovery.find_sub_recipe(name, &top, &inner).unwrap(), tree.path(file), "{name}");
     }
     std::fs::create_dir(tree.path("work/.git")).unwrap();
-    assert!(discovery.sub_recipe("above", &top, &top).is_err(), "a repository ends the search");
+    assert!(discovery.find_sub_recipe("above", &top, &top).is_err(), "a repository ends the search");
 }
 
 #[test]
@@ -105,15 +105,15 @@ fn names_stay_inside() {
     let top = tree.path("work/top.yaml");
     let discovery = tree.discovery(&[]);
     for name in ["../out/secret", "", ".", "a/../b", "/etc/x", "a//b", "x.yaml", "a\0"] {
-        assert!(discovery.sub_recipe(name, &top, &top).unwrap_err().reason.is_some(), "{name}");
+        assert!(discovery.find_sub_recipe(name, &top, &top).unwrap_err().reason.is_some(), "{name}");
     }
     for name in ["../work/x", "", ".x", "a\\b", "a..b"] {
-        assert!(discovery.recipe(name).unwrap_err().reason.is_some(), "{name}");
+        assert!(discovery.find_recipe(name).unwrap_err().reason.is_some(), "{name}");
     }
     std::os::unix::fs::symlink(tree.path("out/secret.yaml"), tree.path("work/link.yaml")).unwrap();
-    assert!(discovery.sub_recipe("link", &top, &top).is_err(), "a link that leads out");
-    assert_eq!(discovery.entry("x.yaml", &tree.path("work")).unwrap(), tree.path("work/x.yaml"));
-    assert!(discovery.entry("work", tree.0.path()).is_err(), "a directory is no recipe");
+    assert!(discovery.find_sub_recipe("link", &top, &top).is_err(), "a link that leads out");
+    assert_eq!(discovery.find_entry("x.yaml", &tree.path("work")).unwrap(), tree.path("work/x.yaml"));
+    assert!(discovery.find_entry("work", tree.0.path()).is_err(), "a directory is no recipe");
 }
 
 #[test]
@@ -123,7 +123,7 @@ fn agents() {
     tree.write("work/amplifier-bundle/agents/ns/core/deep.md", "DEEP");
     tree.write("work/.claude/agents/cat/special.md", "SPECIAL");
     let discovery = tree.discovery(&[]);
-    let text = |reference: &str| discovery.agent(reference).map(|agent| agent.text);
+    let text = |reference: &str| discovery.find_agent(reference).map(|agent| agent.text);
     assert_eq!(text("amplihack:builder").unwrap(), "BUILDER");
     assert_eq!(text("ns:deep").unwrap(), "DEEP");
     assert_eq!(text("any:cat:special").unwrap(), "SPECIAL");
@@ -139,7 +139,7 @@ fn the_list_says_what_would_run() {
     let tree = Tree::new(&["d1/a.yaml", "d2/a.yaml", "d2/b.yml"]);
     tree.write("d2/broken.yaml", "name: [");
     let explicit = [tree.path("d1"), tree.path("d2"), tree.path("none")];
-    let mut listed = Discovery::new(&Env::empty(), tree.0.path(), &explicit).list();
+    let mut listed = RecipeDiscovery::new(&Env::empty(), tree.0.path(), &explicit).list_recipes();
     listed.retain(|found| !found.is_bundled());
     let names: Vec<(&str, bool)> =
         listed.iter().map(|item| (item.name.as_str(), item.recipe.is_ok())).collect();
@@ -152,22 +152,25 @@ fn a_bundled_recipe_is_there_unless_a_file_has_its_name() {
     let tree = Tree::new(&[]);
     let discovery = tree.discovery(&[]);
     let top = PathBuf::from("bundled:smart-orchestrator");
-    assert_eq!(discovery.entry("smart-orchestrator", &tree.path("work")).unwrap(), top);
+    assert_eq!(discovery.find_entry("smart-orchestrator", &tree.path("work")).unwrap(), top);
     // Nothing is looked for beside a recipe that is in no directory.
-    let below = |discovery: &Discovery| discovery.sub_recipe("default-workflow", &top, &top).unwrap();
+    let below =
+        |discovery: &RecipeDiscovery| discovery.find_sub_recipe("default-workflow", &top, &top).unwrap();
     assert_eq!(below(&discovery), PathBuf::from("bundled:default-workflow"));
-    assert!(discovery.list().iter().any(|found| found.name == "default-workflow" && found.is_bundled()));
+    assert!(
+        discovery.list_recipes().iter().any(|found| found.name == "default-workflow" && found.is_bundled())
+    );
 
     tree.write("work/.claude/recipes/default-workflow.yaml", "name: own\nsteps: [{id: a, command: x}]\n");
     let own = tree.path("work/.claude/recipes/default-workflow.yaml");
-    assert_eq!(discovery.recipe("default-workflow").unwrap(), own);
+    assert_eq!(discovery.find_recipe("default-workflow").unwrap(), own);
     assert_eq!(below(&discovery), own);
-    let listed = discovery.list();
+    let listed = discovery.list_recipes();
     let found: Vec<_> = listed.iter().filter(|found| found.name == "default-workflow").collect();
     assert!(matches!(found[..], [found] if !found.is_bundled() && found.path == own));
     assert_eq!(
-        discovery.recipe("bundled:default-workflow").unwrap(),
+        discovery.find_recipe("bundled:default-workflow").unwrap(),
         PathBuf::from("bundled:default-workflow")
     );
-    assert!(discovery.recipe("bundled:nothing").is_err());
+    assert!(discovery.find_recipe("bundled:nothing").is_err());
 }

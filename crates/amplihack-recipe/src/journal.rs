@@ -1,47 +1,47 @@
-//! What a run did, on disk before anybody sees it: `$AMPLIHACK_HOME/recipe-runs/<id>/`.
+//! The record of a run's actions, on disk before anybody sees it: `$AMPLIHACK_HOME/recipe-runs/<id>/`.
 //!
 //! `journal.jsonl` holds the entries, one JSON object a line; `steps/` the outputs, the records of ends, and the list of
-//! processes ([`Spool`]); `outputs/` what is too long for a line.
+//! processes ([`StepSpool`]); `outputs/` what is too long for a line.
 
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use amplihack_session::step::Spool;
+use amplihack_session::step::StepSpool;
 use amplihack_utils::form;
-use amplihack_utils::fs::{Durability, create_private_dir, write_atomic};
+use amplihack_utils::fs::{WriteDurability, create_private_dir, write_atomic};
 use amplihack_utils::log::{JsonLog, LogError, read_from};
 use amplihack_utils::sys;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::given::{Given, GivenError};
-use crate::result::{SCHEMA_VERSION, Status, StepResult};
+use crate::inputs::{RecipeInputs, RecipeInputsError};
+use crate::result::{SCHEMA_VERSION, StepResult, StepResultStatus};
 
 /// The longest output within a line.
 const INLINE: usize = 64 * 1024;
 
-/// One thing that a run did. `entry` in JSON, in snake case.
+/// An action of a run in its journal. `entry` in JSON, in snake case.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(tag = "entry", rename_all = "snake_case")]
 #[non_exhaustive]
 #[expect(clippy::large_enum_variant, reason = "most entries are ends of steps, the large ones")]
-pub enum Entry {
+pub enum RecipeRunEntry {
     /// A runner began, or went on with, the run.
-    Runner(Box<Header>),
+    Runner(Box<RecipeRunHeader>),
     /// A recipe began: the first one, or one inside.
     Recipe {
         /// The path of its step; empty for the first recipe.
         path: String,
-        /// Its name.
+        /// The recipe's name.
         name: String,
     },
     /// A step began.
     Begin {
-        /// Its path: numbers of steps from the first recipe on.
+        /// The step's path: numbers of steps from the first recipe on.
         path: String,
-        /// Its id.
+        /// The step's id.
         step: String,
         /// `bash`, `agent` or `recipe`.
         kind: String,
@@ -74,16 +74,16 @@ pub enum Entry {
     Warning {
         /// The step's path.
         path: String,
-        /// What.
+        /// The text of the warning.
         message: String,
     },
     /// A step ended.
     End {
-        /// Its path.
+        /// The step's path.
         path: String,
-        /// How.
+        /// The result of the step.
         result: StepResult,
-        /// Its failure ends its recipe.
+        /// True if the step's failure ends its recipe.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         fatal: bool,
         /// The file with its output, if that is too long for a line.
@@ -94,69 +94,69 @@ pub enum Entry {
     RecipeEnd {
         /// The path of its step; empty for the first recipe.
         path: String,
-        /// Whether no fatal step failed.
+        /// True if no fatal step failed.
         success: bool,
     },
     /// A signal ended the runner.
     Interrupted {
-        /// Its number.
+        /// The number of the signal.
         signal: i32,
     },
 }
 
-/// Whose run it is. What a resume needs to go on with it.
+/// The identity of a run and of its runner, with all that a resume needs to continue it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Header {
+pub struct RecipeRunHeader {
     /// The version of this form.
     pub schema_version: u32,
     /// The run.
     pub run_id: String,
     /// The recipe's file.
     pub recipe: PathBuf,
-    /// Its name.
+    /// The recipe's name.
     pub name: String,
-    /// How the command that began the run was called, for a resume to do the same.
+    /// The arguments of the command that began the run, for a resume to use again.
     pub asked: serde_json::Value,
-    /// What it was given; `None`: that is long, and in a file of its own.
+    /// The inputs of the run; `None`: they are long, and in a file of their own.
     #[serde(default)]
-    pub given: Option<Given>,
+    pub given: Option<RecipeInputs>,
     /// The files that the run was compiled from, with their contents' SHA-256.
     pub sources: Vec<(PathBuf, String)>,
-    /// Where steps run.
+    /// The working directory of the run's steps.
     pub cwd: PathBuf,
     /// The runner.
     pub pid: u32,
-    /// When that process started, in clock ticks since boot.
+    /// The start time of that process, in clock ticks since boot.
     pub start_time: u64,
 }
 
-impl Header {
-    /// Whether the runner lives.
-    pub fn lives(&self) -> bool {
+impl RecipeRunHeader {
+    /// Reports whether the runner's process is alive.
+    pub fn is_alive(&self) -> bool {
         sys::process_alive(self.pid, self.start_time)
     }
 }
 
 /// An entry with its time.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Line {
-    /// When it was written.
+pub struct RecipeRunLine {
+    /// The time at which the entry was written.
     pub at: Timestamp,
-    /// What happened.
+    /// The entry itself.
     #[serde(flatten)]
-    pub entry: Entry,
+    pub entry: RecipeRunEntry,
 }
 
-/// The same for writing.
+/// A borrowed entry with its time, for writing.
 #[derive(Serialize)]
-struct Written<'a> {
+struct RecipeRunLineRef<'a> {
     at: Timestamp,
     #[serde(flatten)]
-    entry: &'a Entry,
+    entry: &'a RecipeRunEntry,
 }
 
-/// Where runs are kept below `home`.
-pub fn runs(home: &Path) -> PathBuf {
+/// Returns the directory below `home` that holds runs.
+pub fn runs_directory(home: &Path) -> PathBuf {
     home.join("recipe-runs")
 }
 
@@ -165,31 +165,31 @@ pub(crate) const RUN_ID: &str = "AMPLIHACK_RECIPE_RUN_ID";
 
 /// The journal of one run, for its writer.
 #[derive(Debug)]
-pub struct Journal {
+pub struct RecipeRunJournal {
     directory: PathBuf,
     log: JsonLog,
-    spool: Arc<Spool>,
+    spool: Arc<StepSpool>,
     buffer: Vec<u8>,
-    /// It is kept when the run is over.
+    /// True if the journal stays when the run has ended.
     lasts: bool,
 }
 
-impl Journal {
+impl RecipeRunJournal {
     /// Opens the journal in `directory`, which is made if it is missing, private to this user.
     pub fn open(directory: &Path) -> Result<Self, LogError> {
-        Self::of(directory, true)
+        Self::open_in(directory, true)
     }
 
     /// Opens one that is gone with its run.
-    pub fn passing(directory: &Path) -> Result<Self, LogError> {
-        Self::of(directory, false)
+    pub fn open_temporary(directory: &Path) -> Result<Self, LogError> {
+        Self::open_in(directory, false)
     }
 
-    fn of(directory: &Path, lasts: bool) -> Result<Self, LogError> {
+    fn open_in(directory: &Path, lasts: bool) -> Result<Self, LogError> {
         let failed = |source| LogError::Io { path: directory.to_owned(), source };
         let steps = directory.join("steps");
         create_private_dir(&steps).map_err(failed)?;
-        let spool = Arc::new(Spool::open(&steps).map_err(failed)?);
+        let spool = Arc::new(StepSpool::open(&steps).map_err(failed)?);
         let log = JsonLog::open(&directory.join("journal.jsonl"))?;
         Ok(Self { directory: directory.to_owned(), log, spool, buffer: Vec::new(), lasts })
     }
@@ -199,19 +199,19 @@ impl Journal {
         &self.directory
     }
 
-    /// Where steps write.
-    pub fn spool(&self) -> &Arc<Spool> {
+    /// The spool to which steps write their output.
+    pub fn spool(&self) -> &Arc<StepSpool> {
         &self.spool
     }
 
     /// Appends `entries` by one write.
-    pub fn append(&mut self, entries: &[Entry]) -> Result<(), LogError> {
+    pub fn append_entries(&mut self, entries: &[RecipeRunEntry]) -> Result<(), LogError> {
         let at = Timestamp::now();
         self.buffer.clear();
         for entry in entries {
-            let long = self.set_aside(entry)?;
+            let long = self.store_long_output(entry)?;
             let entry = long.as_ref().unwrap_or(entry);
-            serde_json::to_writer(&mut self.buffer, &Written { at, entry })
+            serde_json::to_writer(&mut self.buffer, &RecipeRunLineRef { at, entry })
                 .map_err(|source| LogError::Value { path: self.directory.clone(), source })?;
             self.buffer.push(b'\n');
         }
@@ -219,8 +219,8 @@ impl Journal {
     }
 
     /// An end whose output is too long for a line goes to a file of its own first.
-    fn set_aside(&self, entry: &Entry) -> Result<Option<Entry>, LogError> {
-        let Entry::End { path, result, fatal, file: None } = entry else { return Ok(None) };
+    fn store_long_output(&self, entry: &RecipeRunEntry) -> Result<Option<RecipeRunEntry>, LogError> {
+        let RecipeRunEntry::End { path, result, fatal, file: None } = entry else { return Ok(None) };
         if result.output.len() <= INLINE {
             return Ok(None);
         }
@@ -228,9 +228,9 @@ impl Journal {
         let file = self.directory.join(&name);
         let failed = |source| LogError::Io { path: file.clone(), source };
         create_private_dir(&self.directory.join("outputs")).map_err(failed)?;
-        write_atomic(&file, result.output.as_bytes(), 0o600, Durability::Process).map_err(failed)?;
+        write_atomic(&file, result.output.as_bytes(), 0o600, WriteDurability::Process).map_err(failed)?;
         let result = StepResult { output: "".into(), ..result.clone() };
-        Ok(Some(Entry::End { path: path.clone(), result, fatal: *fatal, file: Some(name) }))
+        Ok(Some(RecipeRunEntry::End { path: path.clone(), result, fatal: *fatal, file: Some(name) }))
     }
 
     /// Makes what was written survive the machine, if it is to survive the run.
@@ -241,22 +241,22 @@ impl Journal {
 
 /// A run as its journal tells it.
 #[derive(Debug, Clone)]
-pub struct Recorded {
-    /// Its directory.
+pub struct RecordedRecipeRun {
+    /// Path to the run's directory.
     pub directory: PathBuf,
-    /// Its latest runner.
-    pub header: Header,
-    /// When it began.
+    /// The header of the run's latest runner.
+    pub header: RecipeRunHeader,
+    /// The time at which the run began.
     pub began: Timestamp,
-    /// When something was last written.
+    /// The time at which something was last written.
     pub last: Timestamp,
     /// Everything that it did.
-    pub entries: Vec<Entry>,
-    /// It had come to its end before its latest runner began, and had failed.
+    pub entries: Vec<RecipeRunEntry>,
+    /// True if the run had ended before its latest runner began, and had failed.
     pub failed_before: bool,
 }
 
-impl Recorded {
+impl RecordedRecipeRun {
     /// Reads the run in `directory`. `None`: there is none. A line that this version does not know is passed over; one that says that it has
     /// a newer form is an error: what was done would be done again.
     pub fn read(directory: &Path) -> Result<Option<Self>, LogError> {
@@ -269,11 +269,11 @@ impl Recorded {
         let mut found: Option<Self> = None;
         for line in lines {
             let line = line?.1;
-            form::check(&log, &line, u64::from(SCHEMA_VERSION))?;
-            let Ok(Line { at, entry }) = serde_json::from_slice(&line) else { continue };
-            let entry = brought_back(entry, directory)?;
+            form::check_form(&log, &line, u64::from(SCHEMA_VERSION))?;
+            let Ok(RecipeRunLine { at, entry }) = serde_json::from_slice(&line) else { continue };
+            let entry = load_long_output(entry, directory)?;
             match (&mut found, entry) {
-                (None, Entry::Runner(header)) => {
+                (None, RecipeRunEntry::Runner(header)) => {
                     let directory = directory.to_owned();
                     found = Some(Self {
                         directory,
@@ -285,14 +285,14 @@ impl Recorded {
                     });
                 }
                 (None, _) => {}
-                (Some(found), Entry::Runner(header)) => {
+                (Some(found), RecipeRunEntry::Runner(header)) => {
                     found.header = *header;
                     found.last = at;
-                    found.failed_before |= found.end() == Some(false);
+                    found.failed_before |= found.latest_success() == Some(false);
                     // The new runner tells its own story of what is not a step.
                     found.entries.retain(|entry| {
-                        !matches!(entry, Entry::Interrupted { .. })
-                            && !matches!(entry, Entry::RecipeEnd { path, .. } if path.is_empty())
+                        !matches!(entry, RecipeRunEntry::Interrupted { .. })
+                            && !matches!(entry, RecipeRunEntry::RecipeEnd { path, .. } if path.is_empty())
                     });
                 }
                 (Some(found), entry) => {
@@ -304,59 +304,60 @@ impl Recorded {
         Ok(found)
     }
 
-    /// What the run was given.
-    pub fn given(&self) -> Result<Given, GivenError> {
-        self.header.given.clone().map_or_else(|| Given::kept(&self.directory), Ok)
+    /// Loads the inputs of the run.
+    pub fn load_inputs(&self) -> Result<RecipeInputs, RecipeInputsError> {
+        self.header.given.clone().map_or_else(|| RecipeInputs::load_from(&self.directory), Ok)
     }
 
-    /// How the run stands, in a word: `completed`, `failed`, `running`, `interrupted`, `killed`.
+    /// The state of the run, in a word: `completed`, `failed`, `running`, `interrupted`, `killed`.
     pub fn state(&self) -> &'static str {
-        let interrupted = self.entries.iter().any(|entry| matches!(entry, Entry::Interrupted { .. }));
-        match self.end() {
+        let interrupted =
+            self.entries.iter().any(|entry| matches!(entry, RecipeRunEntry::Interrupted { .. }));
+        match self.latest_success() {
             Some(true) => "completed",
             Some(false) if interrupted => "interrupted",
             Some(false) => "failed",
-            None if self.header.lives() => "running",
+            None if self.header.is_alive() => "running",
             None if interrupted => "interrupted",
             None => "killed",
         }
     }
 
-    /// Whether a fatal step failed, in this runner's time or before.
+    /// Reports whether a fatal step failed, in this runner's time or before.
     pub fn has_failed(&self) -> bool {
-        self.failed_before || self.end() == Some(false)
+        self.failed_before || self.latest_success() == Some(false)
     }
 
-    /// Whether no fatal step failed, if its latest runner came to the end.
-    fn end(&self) -> Option<bool> {
+    /// True if no fatal step failed; `None` if the latest runner did not come to the end.
+    fn latest_success(&self) -> Option<bool> {
         self.entries.iter().rev().find_map(|entry| match entry {
-            Entry::RecipeEnd { path, success } if path.is_empty() => Some(*success),
+            RecipeRunEntry::RecipeEnd { path, success } if path.is_empty() => Some(*success),
             _ => None,
         })
     }
 
     /// Steps that ended, and how many of them failed. Of one that ran again the last end counts.
-    pub fn counts(&self) -> (usize, usize) {
+    pub fn step_counts(&self) -> (usize, usize) {
         let ends = self.entries.iter().filter_map(|entry| match entry {
-            Entry::End { path, result, .. } => Some((path.as_str(), result.status)),
+            RecipeRunEntry::End { path, result, .. } => Some((path.as_str(), result.status)),
             _ => None,
         });
-        let ends: BTreeMap<&str, Status> = ends.collect();
-        (ends.len(), ends.values().filter(|status| **status == Status::Failed).count())
+        let ends: BTreeMap<&str, StepResultStatus> = ends.collect();
+        (ends.len(), ends.values().filter(|status| **status == StepResultStatus::Failed).count())
     }
 }
 
-fn brought_back(entry: Entry, directory: &Path) -> Result<Entry, LogError> {
-    let Entry::End { path, mut result, fatal, file: Some(name) } = entry else { return Ok(entry) };
+fn load_long_output(entry: RecipeRunEntry, directory: &Path) -> Result<RecipeRunEntry, LogError> {
+    let RecipeRunEntry::End { path, mut result, fatal, file: Some(name) } = entry else { return Ok(entry) };
     let file = directory.join("outputs").join(Path::new(&name).file_name().unwrap_or_default());
     let bytes = std::fs::read(&file).map_err(|source| LogError::Io { path: file, source })?;
     result.output = String::from_utf8_lossy(&bytes).into();
-    Ok(Entry::End { path, result, fatal, file: None })
+    Ok(RecipeRunEntry::End { path, result, fatal, file: None })
 }
 
 /// Every run below `home`, oldest first, and what could not be read.
-pub fn recorded(home: &Path) -> (Vec<Recorded>, Vec<LogError>) {
-    let directory = runs(home);
+pub fn recorded_runs(home: &Path) -> (Vec<RecordedRecipeRun>, Vec<LogError>) {
+    let directory = runs_directory(home);
     let (mut found, mut errors) = (Vec::new(), Vec::new());
     let entries = match std::fs::read_dir(&directory) {
         Ok(entries) => entries,
@@ -364,7 +365,7 @@ pub fn recorded(home: &Path) -> (Vec<Recorded>, Vec<LogError>) {
         Err(source) => return (found, vec![LogError::Io { path: directory, source }]),
     };
     for entry in entries.flatten() {
-        match Recorded::read(&entry.path()) {
+        match RecordedRecipeRun::read(&entry.path()) {
             Ok(Some(run)) => found.push(run),
             Ok(None) => {}
             Err(error) => errors.push(error),

@@ -15,7 +15,7 @@ pub mod context;
 pub mod diagnostic;
 pub mod document;
 pub mod find;
-pub mod given;
+pub mod inputs;
 pub mod journal;
 pub mod model;
 pub mod plan;

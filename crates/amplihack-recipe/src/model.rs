@@ -3,62 +3,62 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::condition::Condition;
-use crate::context::Context;
-use crate::diagnostic::Diagnostic;
-pub use crate::diagnostic::{Source, Span};
-use crate::script::Script;
-use crate::template::Template;
-use crate::value::Value;
+use crate::condition::StepCondition;
+use crate::context::RecipeContext;
+use crate::diagnostic::RecipeDiagnostic;
+pub use crate::diagnostic::{RecipeSource, RecipeSourceSpan};
+use crate::script::RecipeScript;
+use crate::template::TextTemplate;
+use crate::value::RecipeValue;
 
 /// A recipe.
 #[derive(Debug, Clone)]
 pub struct Recipe {
-    /// Where it was read from.
-    pub source: Source,
-    /// Its name; not empty.
+    /// The source that the recipe was read from.
+    pub source: RecipeSource,
+    /// The name of the recipe; not empty.
     pub name: String,
-    /// What it does.
+    /// The purpose of the recipe, for people.
     pub description: String,
-    /// Its version; `1.0.0` if it does not say.
+    /// The version of the recipe; `1.0.0` if the file has none.
     pub version: String,
-    /// Who wrote it.
+    /// The author of the recipe; empty if the file has none.
     pub author: String,
     /// Words to find it by.
     pub tags: Vec<String>,
     /// Values that names have at the start.
-    pub context: Context,
-    /// What is asked of values before the first step.
-    pub context_validation: BTreeMap<String, Check>,
-    /// How deep and how long it may run.
+    pub context: RecipeContext,
+    /// Checks on values before the first step, by name.
+    pub context_validation: BTreeMap<String, ContextCheck>,
+    /// Limits on the depth and the length of the recipe's runs.
     pub limits: RecipeLimits,
     /// Scripts around steps.
-    pub hooks: Hooks,
+    pub hooks: RecipeHooks,
     /// The recipe whose steps come first.
-    pub extends: Option<Spanned<String>>,
-    /// What is done, in order.
-    pub steps: Vec<Step>,
-    /// What is odd about it.
-    pub warnings: Vec<Diagnostic>,
+    pub extends: Option<SpannedField<String>>,
+    /// The steps of the recipe, in order.
+    pub steps: Vec<RecipeStep>,
+    /// Warnings about the recipe.
+    pub warnings: Vec<RecipeDiagnostic>,
 }
 
 /// Something with the place where it was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Spanned<T> {
+pub struct SpannedField<T> {
     /// The thing.
     pub value: T,
-    /// Its place in the recipe's source.
-    pub span: Span,
+    /// The place of the value in the recipe's source.
+    pub span: RecipeSourceSpan,
 }
 
-/// What is asked of a value before the first step.
+/// A check on a value before the first step.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Check {
-    /// It is there and not blank.
+pub enum ContextCheck {
+    /// The value is there and not blank.
     Nonempty,
-    /// It names something that exists.
+    /// The value names a path that exists.
     Path,
-    /// It names a directory in a git repository.
+    /// The value names a directory in a git repository.
     GitRepo,
     /// Nothing.
     Optional,
@@ -66,7 +66,7 @@ pub enum Check {
     Unknown(String),
 }
 
-/// What a recipe says about its own limits; `None`: nothing.
+/// The limits in a recipe's file; `None`: the file has none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RecipeLimits {
     /// Recipes inside recipes.
@@ -77,75 +77,75 @@ pub struct RecipeLimits {
 
 /// Scripts around steps.
 #[derive(Debug, Clone, Default)]
-pub struct Hooks {
+pub struct RecipeHooks {
     /// Before each step.
-    pub pre_step: Option<Script>,
+    pub pre_step: Option<RecipeScript>,
     /// After each step that did not fail.
-    pub post_step: Option<Script>,
+    pub post_step: Option<RecipeScript>,
     /// After each step that failed.
-    pub on_error: Option<Script>,
+    pub on_error: Option<RecipeScript>,
 }
 
-/// One step.
+/// A step of a recipe.
 #[derive(Debug, Clone)]
-pub struct Step {
-    /// Its name; not empty.
+pub struct RecipeStep {
+    /// The id of the step; not empty.
     pub id: String,
-    /// What it does.
+    /// The kind of the step, with the fields of that kind.
     pub kind: StepKind,
     /// The name that its output gets.
     pub output: Option<String>,
-    /// Whether it is done at all. An error is kept: `recipe-runner-rs` fails the step for it, `amplihack` the recipe.
-    pub condition: Option<Result<Condition, Diagnostic>>,
-    /// Its output is searched for JSON.
+    /// The condition of the step. An error is kept: `recipe-runner-rs` fails the step for it, `amplihack` the recipe.
+    pub condition: Option<Result<StepCondition, RecipeDiagnostic>>,
+    /// True if the step's output is searched for JSON.
     pub parse_json: bool,
     /// Without JSON in its output it has failed.
     pub parse_json_required: bool,
-    /// Where it runs, if not in the run's directory.
-    pub working_dir: Option<Template>,
-    /// How long it may take. Zero is no limit.
+    /// The working directory of the step, if not the run's directory.
+    pub working_dir: Option<TextTemplate>,
+    /// The longest time that the step may take. Zero is no limit.
     pub timeout: Option<Duration>,
-    /// Its failure ends the recipe.
+    /// True if the step's failure ends the recipe.
     pub fatal: bool,
     /// Neighbours with the same group run at the same time.
     pub parallel_group: Option<String>,
     /// Tags that choose it.
     pub when_tags: Vec<String>,
-    /// What its output has to look like: a JSON Schema.
+    /// The JSON Schema that the step's output has to fit.
     pub outputs_schema: Option<serde_json::Value>,
-    /// Where it was written: the place of its id.
-    pub span: Span,
+    /// The place of the step's id in its source.
+    pub span: RecipeSourceSpan,
     /// The recipe that it was written in, if that is a parent.
-    pub source: Source,
+    pub source: RecipeSource,
 }
 
-/// What a step does.
+/// The kind of a step, with the fields of that kind.
 #[derive(Debug, Clone)]
 pub enum StepKind {
     /// Runs a script.
     Bash {
         /// For bash.
-        script: Script,
+        script: RecipeScript,
     },
     /// Asks an agent.
     Agent {
         /// A reference to its definition.
-        agent: Option<Spanned<String>>,
-        /// What it is asked.
-        prompt: Option<Template>,
+        agent: Option<SpannedField<String>>,
+        /// The prompt for the agent.
+        prompt: Option<TextTemplate>,
         /// The model.
         model: Option<String>,
         /// A word that the predecessor accepts and ignores.
         mode: Option<String>,
-        /// Whether what it changed is staged; `None`: as the run says.
+        /// True if the agent's changes are staged; `None`: the run's setting holds.
         auto_stage: Option<bool>,
     },
     /// Runs another recipe.
     Recipe {
-        /// Its name.
-        recipe: Option<Spanned<String>>,
-        /// What its names are set to.
-        context: Vec<(String, Argument)>,
+        /// The name of the recipe.
+        recipe: Option<SpannedField<String>>,
+        /// The names and values that the recipe gets.
+        context: Vec<(String, SubRecipeArgument)>,
         /// An agent is asked to mend a failure.
         recovery_on_failure: bool,
     },
@@ -164,55 +164,59 @@ impl StepKind {
 
 /// A value that is handed to a sub-recipe, with templates at any depth.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Argument {
+pub enum SubRecipeArgument {
     /// Without templates.
-    Value(Value),
+    Value(RecipeValue),
     /// A string.
-    Template(Template),
+    Template(TextTemplate),
     /// A list.
     List(Vec<Self>),
     /// A map.
     Map(Vec<(String, Self)>),
 }
 
-impl Argument {
+impl SubRecipeArgument {
     /// With values in place. A string that is one placeholder becomes the value itself, with its type.
-    pub fn render(&self, context: &Context) -> Value {
+    pub fn render(&self, context: &RecipeContext) -> RecipeValue {
         match self {
             Self::Value(value) => value.clone(),
-            Self::Template(template) => template.value(context),
+            Self::Template(template) => template.render_value(context),
             Self::List(items) => {
-                let items: Vec<Value> = items.iter().map(|item| item.render(context)).collect();
-                Value::list(items.iter())
+                let items: Vec<RecipeValue> = items.iter().map(|item| item.render(context)).collect();
+                RecipeValue::from_items(items.iter())
             }
             Self::Map(entries) => {
-                let entries: Vec<(&str, Value)> =
+                let entries: Vec<(&str, RecipeValue)> =
                     entries.iter().map(|(name, item)| (name.as_str(), item.render(context))).collect();
-                Value::object(entries.iter().map(|(name, value)| (*name, value)))
+                RecipeValue::from_entries(entries.iter().map(|(name, value)| (*name, value)))
             }
         }
     }
 
     /// The names in its templates.
-    pub fn names(&self) -> Vec<&str> {
+    pub fn template_names(&self) -> Vec<&str> {
         match self {
             Self::Value(_) => Vec::new(),
-            Self::Template(template) => template.names().collect(),
-            Self::List(items) => items.iter().flat_map(Self::names).collect(),
-            Self::Map(entries) => entries.iter().flat_map(|(_, item)| item.names()).collect(),
+            Self::Template(template) => template.placeholder_names().collect(),
+            Self::List(items) => items.iter().flat_map(Self::template_names).collect(),
+            Self::Map(entries) => entries.iter().flat_map(|(_, item)| item.template_names()).collect(),
         }
     }
 }
 
-impl Step {
+impl RecipeStep {
     /// Every name that its templates insert.
-    pub fn names(&self) -> Vec<&str> {
+    pub fn template_names(&self) -> Vec<&str> {
         let mut names: Vec<&str> = match &self.kind {
-            StepKind::Bash { script } => script.names().collect(),
-            StepKind::Agent { prompt, .. } => prompt.iter().flat_map(Template::names).collect(),
-            StepKind::Recipe { context, .. } => context.iter().flat_map(|(_, item)| item.names()).collect(),
+            StepKind::Bash { script } => script.placeholder_names().collect(),
+            StepKind::Agent { prompt, .. } => {
+                prompt.iter().flat_map(TextTemplate::placeholder_names).collect()
+            }
+            StepKind::Recipe { context, .. } => {
+                context.iter().flat_map(|(_, item)| item.template_names()).collect()
+            }
         };
-        names.extend(self.working_dir.iter().flat_map(Template::names));
+        names.extend(self.working_dir.iter().flat_map(TextTemplate::placeholder_names));
         names
     }
 }

@@ -9,15 +9,17 @@ mod tests;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-pub use describe::describe;
+pub use describe::describe_plan;
 
-use crate::diagnostic::{Diagnostic, Source, Span};
-use crate::find::{AgentDefinition, Discovery, NotFound, ReadError, identity, read};
-use crate::model::{Recipe, Step, StepKind};
+use crate::diagnostic::{RecipeDiagnostic, RecipeSource, RecipeSourceSpan};
+use crate::find::{
+    AgentDefinition, NotFound, RecipeDiscovery, RecipeReadError, read_recipe, recipe_identity,
+};
+use crate::model::{Recipe, RecipeStep, StepKind};
 
-/// When mistakes count.
+/// The time at which mistakes count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mode {
+pub enum PlanCompileMode {
     /// Before the first step: every mistake in everything that can be reached.
     Strict,
     /// As `recipe-runner-rs` has it: only what keeps the recipe itself from being read. A condition that cannot be read and a
@@ -29,63 +31,63 @@ pub enum Mode {
 #[derive(Debug)]
 pub struct Plan {
     /// The recipes, each once.
-    pub recipes: Vec<Planned>,
+    pub recipes: Vec<PlannedRecipe>,
     /// The one that is run.
     pub root: usize,
-    /// What is odd: unknown fields, agents that are not there, names that nothing sets.
-    pub warnings: Vec<Diagnostic>,
+    /// Warnings: unknown fields, agents that are not there, names that nothing sets.
+    pub warnings: Vec<RecipeDiagnostic>,
 }
 
 impl Plan {
     /// The recipe that is run.
-    pub fn root(&self) -> &Planned {
+    pub fn root(&self) -> &PlannedRecipe {
         &self.recipes[self.root]
     }
 }
 
 /// A recipe, its parents' steps before its own.
 #[derive(Debug)]
-pub struct Planned {
+pub struct PlannedRecipe {
     /// The recipe.
     pub recipe: Recipe,
-    /// What each of its steps refers to, in the same order.
-    pub steps: Vec<Resolved>,
+    /// The references of each of the recipe's steps, in step order.
+    pub steps: Vec<StepReferences>,
 }
 
-/// What a step refers to.
+/// The recipe or agent that a step refers to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Resolved {
+pub struct StepReferences {
     /// Of a recipe step: the place of its recipe in the plan, or why it has none.
     pub target: Option<Result<usize, String>>,
     /// Of an agent step: its definition, if it names one that is there.
     pub agent: Option<AgentDefinition>,
 }
 
-/// Why there is no plan.
+/// The reason that there is no plan.
 #[derive(Debug, thiserror::Error)]
 pub enum CompileError {
     /// The recipe is not there.
     #[error(transparent)]
     NotFound(#[from] NotFound),
-    /// Its file cannot be read.
+    /// The recipe's file cannot be read.
     #[error("cannot read {}: {error}", path.display())]
     File {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         error: std::io::Error,
     },
-    /// It is no recipe, or (strictly) something that it reaches has a mistake.
-    #[error("{}", shown(.0))]
-    Invalid(Vec<Diagnostic>),
+    /// The file is no recipe, or (strictly) something that it reaches has a mistake.
+    #[error("{}", join_diagnostics(.0))]
+    Invalid(Vec<RecipeDiagnostic>),
     /// A parent cannot be found or read, or is its own parent.
-    #[error("{}", shown(.0))]
-    Extends(Vec<Diagnostic>),
+    #[error("{}", join_diagnostics(.0))]
+    Extends(Vec<RecipeDiagnostic>),
 }
 
 impl CompileError {
     /// The diagnostics, if there are any.
-    pub fn diagnostics(&self) -> &[Diagnostic] {
+    pub fn diagnostics(&self) -> &[RecipeDiagnostic] {
         match self {
             Self::Invalid(found) | Self::Extends(found) => found,
             Self::NotFound(_) | Self::File { .. } => &[],
@@ -93,27 +95,27 @@ impl CompileError {
     }
 }
 
-impl From<ReadError> for CompileError {
-    fn from(error: ReadError) -> Self {
+impl From<RecipeReadError> for CompileError {
+    fn from(error: RecipeReadError) -> Self {
         match error {
-            ReadError::File { path, error } => Self::File { path, error },
-            ReadError::Invalid(found) => Self::Invalid(found),
+            RecipeReadError::File { path, error } => Self::File { path, error },
+            RecipeReadError::Invalid(found) => Self::Invalid(found),
         }
     }
 }
 
-fn shown(found: &[Diagnostic]) -> String {
+fn join_diagnostics(found: &[RecipeDiagnostic]) -> String {
     found.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n\n")
 }
 
 /// Compiles the recipe in the file `entry`. `given` are the names that the command line sets.
-pub fn compile(
+pub fn compile_plan(
     entry: &Path,
-    discovery: &Discovery,
-    mode: Mode,
+    discovery: &RecipeDiscovery,
+    mode: PlanCompileMode,
     given: &[String],
 ) -> Result<Plan, CompileError> {
-    let mut compiler = Compiler {
+    let mut compiler = PlanCompiler {
         discovery,
         top: entry,
         known: HashMap::new(),
@@ -121,79 +123,81 @@ pub fn compile(
         errors: Vec::new(),
         warnings: Vec::new(),
     };
-    let root = compiler.load(entry)?;
+    let root = compiler.load_recipe(entry)?;
     // Those that are found on the way are put behind.
     let mut next = root;
     while next < compiler.plan.len() {
-        compiler.resolve(next);
+        compiler.resolve_steps(next);
         next += 1;
     }
-    if mode == Mode::Strict && !compiler.errors.is_empty() {
+    if mode == PlanCompileMode::Strict && !compiler.errors.is_empty() {
         return Err(CompileError::Invalid(compiler.errors));
     }
-    let Compiler { plan: recipes, mut warnings, .. } = compiler;
-    warnings.extend(names::unset(&recipes, given));
+    let PlanCompiler { plan: recipes, mut warnings, .. } = compiler;
+    warnings.extend(names::warn_unset_names(&recipes, given));
     Ok(Plan { recipes, root, warnings })
 }
 
-struct Compiler<'a> {
-    discovery: &'a Discovery,
+struct PlanCompiler<'a> {
+    discovery: &'a RecipeDiscovery,
     top: &'a Path,
     /// Real paths of the recipes that are there, and their places.
     known: HashMap<PathBuf, usize>,
-    plan: Vec<Planned>,
-    errors: Vec<Diagnostic>,
-    warnings: Vec<Diagnostic>,
+    plan: Vec<PlannedRecipe>,
+    errors: Vec<RecipeDiagnostic>,
+    warnings: Vec<RecipeDiagnostic>,
 }
 
-impl Compiler<'_> {
+impl PlanCompiler<'_> {
     /// Reads a recipe with its parents; gives its place.
-    fn load(&mut self, path: &Path) -> Result<usize, CompileError> {
-        let real = identity(path);
+    fn load_recipe(&mut self, path: &Path) -> Result<usize, CompileError> {
+        let real = recipe_identity(path);
         if let Some(&place) = self.known.get(&real) {
             return Ok(place);
         }
-        let mut recipe = extends::merged(read(path)?, self.discovery, self.top)?;
+        let mut recipe = extends::merge_parents(read_recipe(path)?, self.discovery, self.top)?;
         self.warnings.append(&mut recipe.warnings);
         let place = self.plan.len();
-        self.plan.push(Planned { recipe, steps: Vec::new() });
+        self.plan.push(PlannedRecipe { recipe, steps: Vec::new() });
         self.known.insert(real, place);
         Ok(place)
     }
 
     /// Finds what the steps of a recipe refer to.
-    fn resolve(&mut self, place: usize) {
+    fn resolve_steps(&mut self, place: usize) {
         let steps = self.plan[place].recipe.steps.clone();
         let resolved = steps.iter().map(|step| self.resolve_step(step)).collect();
         self.plan[place].steps = resolved;
     }
 
-    fn resolve_step(&mut self, step: &Step) -> Resolved {
+    fn resolve_step(&mut self, step: &RecipeStep) -> StepReferences {
         if let Some(Err(error)) = &step.condition {
             let mut error = error.clone();
             error.message = format!("condition of step `{}`: {}", step.id, error.message);
             self.errors.push(error);
         }
-        let mut resolved = Resolved::default();
+        let mut resolved = StepReferences::default();
         match &step.kind {
             StepKind::Bash { .. } | StepKind::Agent { agent: None, .. } => {}
-            StepKind::Agent { agent: Some(reference), .. } => match self.discovery.agent(&reference.value) {
-                Ok(definition) => resolved.agent = Some(definition),
-                Err(error) => self.agent_missing(&step.source, reference.span, &error),
-            },
+            StepKind::Agent { agent: Some(reference), .. } => {
+                match self.discovery.find_agent(&reference.value) {
+                    Ok(definition) => resolved.agent = Some(definition),
+                    Err(error) => self.warn_missing_agent(&step.source, reference.span, &error),
+                }
+            }
             StepKind::Recipe { recipe: None, .. } => {
                 let what = format!("step `{}` has no `recipe`", step.id);
-                self.errors.push(Diagnostic::error(&step.source, step.span, what.clone()));
+                self.errors.push(RecipeDiagnostic::error_at(&step.source, step.span, what.clone()));
                 resolved.target = Some(Err(what));
             }
             StepKind::Recipe { recipe: Some(name), .. } => {
-                resolved.target = Some(self.target(&step.source, name.span, &name.value));
+                resolved.target = Some(self.resolve_target(&step.source, name.span, &name.value));
             }
         }
         resolved
     }
 
-    fn agent_missing(&mut self, source: &Source, span: Span, error: &NotFound) {
+    fn warn_missing_agent(&mut self, source: &RecipeSource, span: RecipeSourceSpan, error: &NotFound) {
         let help = match &error.reason {
             Some(reason) => reason.clone(),
             None => format!(
@@ -202,34 +206,40 @@ impl Compiler<'_> {
             ),
         };
         let what = format!("agent `{}` not found: the step runs without a system prompt", error.name);
-        self.warnings.push(Diagnostic::warning(source, span, what).help(help));
+        self.warnings.push(RecipeDiagnostic::warning_at(source, span, what).with_help(help));
     }
 
-    fn target(&mut self, source: &Source, span: Span, name: &str) -> Result<usize, String> {
-        let found = match self.discovery.sub_recipe(name, self.top, &source.path) {
-            Ok(path) => self.load(&path),
+    fn resolve_target(
+        &mut self,
+        source: &RecipeSource,
+        span: RecipeSourceSpan,
+        name: &str,
+    ) -> Result<usize, String> {
+        let found = match self.discovery.find_sub_recipe(name, self.top, &source.path) {
+            Ok(path) => self.load_recipe(&path),
             Err(error) => Err(error.into()),
         };
         found.map_err(|error| match &error {
             CompileError::NotFound(error) => {
                 let what = format!("sub-recipe `{name}` not found");
-                self.errors.push(Diagnostic::error(source, span, what).help(searched(error)));
+                self.errors
+                    .push(RecipeDiagnostic::error_at(source, span, what).with_help(searched_text(error)));
                 error.to_string()
             }
             CompileError::File { .. } => {
-                self.errors.push(Diagnostic::error(source, span, error.to_string()));
+                self.errors.push(RecipeDiagnostic::error_at(source, span, error.to_string()));
                 error.to_string()
             }
             CompileError::Invalid(found) | CompileError::Extends(found) => {
                 self.errors.extend(found.iter().cloned());
-                let lines: Vec<String> = found.iter().map(Diagnostic::line).collect();
+                let lines: Vec<String> = found.iter().map(RecipeDiagnostic::to_line).collect();
                 format!("sub-recipe '{name}' cannot be used: {}", lines.join("; "))
             }
         })
     }
 }
 
-fn searched(error: &NotFound) -> String {
+fn searched_text(error: &NotFound) -> String {
     if let Some(reason) = &error.reason {
         return reason.clone();
     }

@@ -1,4 +1,4 @@
-//! What became of a run: the result that programs read, and the report for people.
+//! The result of a run for programs, and its report for people.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -6,27 +6,27 @@ use std::sync::Arc;
 use serde::ser::SerializeMap as _;
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::context::Context;
+use crate::context::RecipeContext;
 
 /// The version of the result's form.
 pub(crate) const SCHEMA_VERSION: u32 = 1;
 
-/// How a step ended.
+/// The status with which a step ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Status {
-    /// It did what it should.
+pub enum StepResultStatus {
+    /// The step succeeded.
     Completed,
-    /// It was not to be done.
+    /// The step was not to be done.
     Skipped,
-    /// It failed.
+    /// The step failed.
     Failed,
-    /// It was done, but its output is not what was asked for.
+    /// The step was done, but its output is not what was asked for.
     Degraded,
 }
 
-impl Status {
-    /// Its word, as in JSON.
+impl StepResultStatus {
+    /// The name of the status, as in JSON.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Completed => "completed",
@@ -47,13 +47,13 @@ pub struct AgentRecord {
     pub session: Option<String>,
     /// The usage of all attempts.
     #[serde(default)]
-    pub usage: amplihack_agent::event::Totals,
+    pub usage: amplihack_agent::event::UsageTotals,
     /// The end of the last attempt, without its text, which is the step's output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<Box<amplihack_session::RunEnd>>,
 }
 
-/// What became of a step.
+/// The result of a step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StepResult {
     /// The step.
@@ -61,25 +61,25 @@ pub struct StepResult {
     /// `bash`, `agent` or `recipe`.
     #[serde(rename = "type", default, skip_serializing_if = "String::is_empty")]
     pub kind: String,
-    /// How it ended.
-    pub status: Status,
-    /// What it said.
+    /// The status with which the step ended.
+    pub status: StepResultStatus,
+    /// The output of the step.
     pub output: Arc<str>,
-    /// Why it failed.
+    /// The reason of a failure; empty if there is none.
     pub error: String,
-    /// How long it took, in seconds.
+    /// Duration of the step in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration: Option<f64>,
-    /// What its process returned.
+    /// The exit code of the step's process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
     /// The signal that ended its process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signal: Option<i32>,
-    /// Why it was not done.
+    /// The reason that the step was skipped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skipped_reason: Option<String>,
-    /// How often an agent was asked, where that is more than once.
+    /// Number of times that an agent was asked, where that is more than one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempts: Option<u32>,
     /// Bytes of the whole output, where `output` has not all of it.
@@ -91,13 +91,13 @@ pub struct StepResult {
     /// The agent's part.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentRecord>,
-    /// What the launches of its agent warned about.
+    /// Warnings from the launches of the step's agent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
     /// The output is JSON that was found in what the step said.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub json: bool,
-    /// That JSON as it was written, where `output` has its numbers in a shorter spelling.
+    /// The JSON as it was written, where `output` has its numbers in a shorter spelling.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exact: Option<Arc<str>>,
     /// The steps of a sub-recipe.
@@ -107,7 +107,7 @@ pub struct StepResult {
 
 impl StepResult {
     /// A result of the step `id` with no more than a status.
-    pub fn new(id: &str, kind: &str, status: Status) -> Self {
+    pub fn new(id: &str, kind: &str, status: StepResultStatus) -> Self {
         Self {
             step_id: id.to_owned(),
             kind: kind.to_owned(),
@@ -130,30 +130,30 @@ impl StepResult {
     }
 
     /// A failure.
-    pub fn failed(id: &str, kind: &str, error: impl Into<String>) -> Self {
-        Self { error: error.into(), ..Self::new(id, kind, Status::Failed) }
+    pub fn from_failure(id: &str, kind: &str, error: impl Into<String>) -> Self {
+        Self { error: error.into(), ..Self::new(id, kind, StepResultStatus::Failed) }
     }
 }
 
-/// What became of a run.
+/// The result of a run.
 #[derive(Debug, Clone)]
 pub struct RunResult {
     /// The run's id.
     pub run_id: String,
     /// The recipe's name.
     pub recipe_name: String,
-    /// Whether no fatal step failed, and all was done.
+    /// True if no fatal step failed, and all was done.
     pub success: bool,
     /// The signal that ended the run.
     pub interrupted: Option<i32>,
     /// The steps, in the order of the file.
     pub step_results: Vec<StepResult>,
     /// All names and values at the end.
-    pub context: Context,
-    /// How long it took, in seconds.
+    pub context: RecipeContext,
+    /// Duration of the run in seconds.
     pub duration: f64,
-    /// What all its agents used, where that is to be told.
-    pub usage: Option<amplihack_agent::event::Totals>,
+    /// The usage of all the run's agents, where that is to be reported.
+    pub usage: Option<amplihack_agent::event::UsageTotals>,
     /// The budget or deadline that ended a step, in words.
     pub bound: Option<String>,
 }
@@ -184,7 +184,7 @@ impl Serialize for RunResult {
 }
 
 /// The report for people: a line for the recipe, one for each step.
-pub fn report(name: &str, success: bool, steps: &[StepResult], duration: f64) -> String {
+pub fn render_report(name: &str, success: bool, steps: &[StepResult], duration: f64) -> String {
     // A sum of nothing is minus zero.
     let duration = duration + 0.0;
     let word = if success { "SUCCESS" } else { "FAILED" };
@@ -206,10 +206,13 @@ mod tests {
 
     #[test]
     fn the_six_fields_of_the_predecessor_and_what_is_new() {
-        let mut context = Context::new();
-        context.set("v", crate::value::Value::output("1.10"));
-        let step =
-            StepResult { exit_code: Some(3), duration: Some(0.25), ..StepResult::failed("a", "bash", "no") };
+        let mut context = RecipeContext::new();
+        context.set_value("v", crate::value::RecipeValue::from_output("1.10"));
+        let step = StepResult {
+            exit_code: Some(3),
+            duration: Some(0.25),
+            ..StepResult::from_failure("a", "bash", "no")
+        };
         let result = RunResult {
             run_id: "r".into(),
             recipe_name: "n".into(),
@@ -222,6 +225,6 @@ mod tests {
             bound: None,
         };
         insta::assert_snapshot!(serde_json::to_string_pretty(&result).unwrap());
-        insta::assert_snapshot!(report("n", false, &result.step_results, 0.5));
+        insta::assert_snapshot!(render_report("n", false, &result.step_results, 0.5));
     }
 }

@@ -5,41 +5,49 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-use amplihack_session::journal::Recorded as Session;
-use amplihack_session::step::{PROCESSES, Spool};
-use amplihack_session::{Process, leftovers};
+use amplihack_session::journal::JournaledRun as Session;
+use amplihack_session::step::{PROCESSES, StepSpool};
+use amplihack_session::{NamedProcess, leftovers};
 use amplihack_utils::launcher_context::SessionId;
 use amplihack_utils::lock::{FileLock, LockError};
-use amplihack_utils::sys::Exit;
+use amplihack_utils::sys::ProcessExit;
 
-use crate::journal::{Entry, RUN_ID, Recorded};
-use crate::run::Done;
+use crate::journal::{RUN_ID, RecipeRunEntry, RecordedRecipeRun};
+use crate::run::CompletedRecipeWork;
 
 /// Takes the run in `directory` for this process, if no other has it. A resume takes it before it looks at what the run has done, or
 /// ends anything: what another resume does meanwhile is not a dead runner's.
-pub fn hold(directory: &Path) -> Result<FileLock, LockError> {
+pub fn lock_run(directory: &Path) -> Result<FileLock, LockError> {
     FileLock::acquire(&directory.join("lock"), Duration::ZERO)
 }
 
 /// Ends what the dead runner of `run` left running. Returns what would not end.
 ///
 /// Blocks, at most for about the grace: what watches over a step is waited for, so that an end that it is writing down is seen.
-pub fn end_leftovers(run: &Recorded, grace: Duration) -> io::Result<Vec<Process>> {
-    let listed = leftovers::listed(&run.directory.join("steps").join(PROCESSES))?;
-    leftovers::end(&listed, &[format!("{RUN_ID}={}", run.header.run_id)], grace + Duration::from_secs(1))
+pub fn end_leftovers(run: &RecordedRecipeRun, grace: Duration) -> io::Result<Vec<NamedProcess>> {
+    let listed = leftovers::listed_processes(&run.directory.join("steps").join(PROCESSES))?;
+    leftovers::end_leftovers(
+        &listed,
+        &[format!("{RUN_ID}={}", run.header.run_id)],
+        grace + Duration::from_secs(1),
+    )
 }
 
-/// What `run` has done. To be asked when nothing of it is left running.
+/// Collects the work that `run` has done. To be called when nothing of it is left running.
 ///
 /// Of a run that came to its end and failed, the steps that failed are not done, nor the recipes that they are in.
-pub fn done(run: &Recorded, spool: &Spool, home: Option<&Path>) -> Done {
-    let mut done = Done::default();
+pub fn completed_work(
+    run: &RecordedRecipeRun,
+    spool: &StepSpool,
+    home: Option<&Path>,
+) -> CompletedRecipeWork {
+    let mut done = CompletedRecipeWork::default();
     let mut open: BTreeMap<&str, &str> = BTreeMap::new();
     let mut failed: BTreeSet<&str> = BTreeSet::new();
     let mut sessions: BTreeMap<&str, &str> = BTreeMap::new();
     for entry in &run.entries {
         match entry {
-            Entry::Launch { path, name, what, .. } => {
+            RecipeRunEntry::Launch { path, name, what, .. } => {
                 let number: u32 =
                     name.rsplit_once('-').and_then(|(_, number)| number.parse().ok()).unwrap_or_default();
                 let known = done.launches.entry(path.clone()).or_default();
@@ -49,17 +57,17 @@ pub fn done(run: &Recorded, spool: &Spool, home: Option<&Path>) -> Done {
                     sessions.remove(path.as_str());
                 }
             }
-            Entry::Session { path, session, .. } => {
+            RecipeRunEntry::Session { path, session, .. } => {
                 sessions.insert(path, session);
             }
-            Entry::End { path, result, fatal, .. } => {
+            RecipeRunEntry::End { path, result, fatal, .. } => {
                 if *fatal {
                     failed.insert(path);
                 } else {
                     failed.remove(path.as_str());
                 }
                 if let Some(agent) = &result.agent {
-                    done.used.add(&agent.usage);
+                    done.used.add_amounts(&agent.usage);
                 }
                 done.ended.insert(path.clone(), result.clone());
                 open.remove(path.as_str());
@@ -70,8 +78,8 @@ pub fn done(run: &Recorded, spool: &Spool, home: Option<&Path>) -> Done {
     }
     for (path, name) in open {
         // A program that was ended, by whomever, has not done its work.
-        let ended = spool.record(name).is_some_and(|record| {
-            !record.ended_by_us && !record.lost && matches!(record.exit, Exit::Code(_))
+        let ended = spool.read_record(name).is_some_and(|record| {
+            !record.ended_by_us && !record.lost && matches!(record.exit, ProcessExit::Code(_))
         });
         if ended {
             done.adopt.insert(path.to_owned(), name.to_owned());

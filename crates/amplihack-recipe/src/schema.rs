@@ -10,18 +10,15 @@ const NOTES: &[&str] =
     &["$schema", "$id", "$comment", "title", "description", "default", "examples", "deprecated"];
 
 /// Checks JSON text against a schema; the error names the first place that does not fit.
-pub(crate) fn check(schema: &Value, json: &str) -> Result<(), String> {
+pub(crate) fn check_schema(schema: &Value, json: &str) -> Result<(), String> {
     let value: Value = serde_json::from_str(json).map_err(|error| error.to_string())?;
-    fits(schema, &value, "").map_err(
-        |(place, fault)| {
-            if place.is_empty() { fault } else { format!("at {place}: {fault}") }
-        },
-    )
+    check_value(schema, &value, "")
+        .map_err(|(place, fault)| if place.is_empty() { fault } else { format!("at {place}: {fault}") })
 }
 
-type Fault = (String, String);
+type OutputSchemaFault = (String, String);
 
-fn fits(schema: &Value, value: &Value, place: &str) -> Result<(), Fault> {
+fn check_value(schema: &Value, value: &Value, place: &str) -> Result<(), OutputSchemaFault> {
     let fault = |text: String| Err((place.to_owned(), text));
     let keywords = match schema {
         Value::Bool(true) => return Ok(()),
@@ -36,42 +33,46 @@ fn fits(schema: &Value, value: &Value, place: &str) -> Result<(), Fault> {
                     Value::Array(names) => names.as_slice(),
                     one => std::slice::from_ref(one),
                 };
-                if !names.iter().any(|name| is(value, name.as_str().unwrap_or_default())) {
-                    return fault(format!("{} is not of type {}", short(value), short(asked)));
+                if !names.iter().any(|name| is_type(value, name.as_str().unwrap_or_default())) {
+                    return fault(format!("{} is not of type {}", shorten_json(value), shorten_json(asked)));
                 }
             }
             "enum" => {
                 if !asked.as_array().is_some_and(|all| all.contains(value)) {
-                    return fault(format!("{} is none of {}", short(value), short(asked)));
+                    return fault(format!("{} is none of {}", shorten_json(value), shorten_json(asked)));
                 }
             }
             "const" => {
                 if asked != value {
-                    return fault(format!("{} is not {}", short(value), short(asked)));
+                    return fault(format!("{} is not {}", shorten_json(value), shorten_json(asked)));
                 }
             }
             "properties" | "required" | "additionalProperties" | "minProperties" | "maxProperties" => {
-                object(keyword, asked, keywords, value, place)?;
+                check_object(keyword, asked, keywords, value, place)?;
             }
-            "items" | "minItems" | "maxItems" | "uniqueItems" => list(keyword, asked, value, place)?,
+            "items" | "minItems" | "maxItems" | "uniqueItems" => check_list(keyword, asked, value, place)?,
             "minLength" | "maxLength" | "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" => {
-                bound(keyword, asked, value).or_else(fault)?;
+                check_bound(keyword, asked, value).or_else(fault)?;
             }
             "allOf" | "anyOf" | "oneOf" => {
                 let all = asked.as_array().map(Vec::as_slice).unwrap_or_default();
-                let fitting = all.iter().filter(|schema| fits(schema, value, place).is_ok()).count();
+                let fitting = all.iter().filter(|schema| check_value(schema, value, place).is_ok()).count();
                 let holds = match keyword.as_str() {
                     "allOf" => fitting == all.len(),
                     "anyOf" => fitting > 0,
                     _ => fitting == 1,
                 };
                 if !holds {
-                    return fault(format!("{} fits {fitting} of {} in {keyword}", short(value), all.len()));
+                    return fault(format!(
+                        "{} fits {fitting} of {} in {keyword}",
+                        shorten_json(value),
+                        all.len()
+                    ));
                 }
             }
             "not" => {
-                if fits(asked, value, place).is_ok() {
-                    return fault(format!("{} is what `not` excludes", short(value)));
+                if check_value(asked, value, place).is_ok() {
+                    return fault(format!("{} is what `not` excludes", shorten_json(value)));
                 }
             }
             note if NOTES.contains(&note) => {}
@@ -85,7 +86,7 @@ fn fits(schema: &Value, value: &Value, place: &str) -> Result<(), Fault> {
     Ok(())
 }
 
-fn is(value: &Value, name: &str) -> bool {
+fn is_type(value: &Value, name: &str) -> bool {
     match name {
         "null" => value.is_null(),
         "boolean" => value.is_boolean(),
@@ -100,13 +101,13 @@ fn is(value: &Value, name: &str) -> bool {
     }
 }
 
-fn object(
+fn check_object(
     keyword: &str,
     asked: &Value,
     all: &Map<String, Value>,
     value: &Value,
     place: &str,
-) -> Result<(), Fault> {
+) -> Result<(), OutputSchemaFault> {
     let Value::Object(entries) = value else { return Ok(()) };
     let fault = |text: String| Err((place.to_owned(), text));
     let number = asked.as_u64().unwrap_or_default();
@@ -114,7 +115,7 @@ fn object(
         "properties" => {
             for (name, schema) in asked.as_object().into_iter().flatten() {
                 if let Some(inner) = entries.get(name) {
-                    fits(schema, inner, &format!("{place}/{name}"))?;
+                    check_value(schema, inner, &format!("{place}/{name}"))?;
                 }
             }
         }
@@ -132,7 +133,7 @@ fn object(
                 if asked == &Value::Bool(false) {
                     return fault(format!("`{name}` is not asked for"));
                 }
-                fits(asked, inner, &format!("{place}/{name}"))?;
+                check_value(asked, inner, &format!("{place}/{name}"))?;
             }
         }
         "minProperties" if (entries.len() as u64) < number => {
@@ -146,14 +147,14 @@ fn object(
     Ok(())
 }
 
-fn list(keyword: &str, asked: &Value, value: &Value, place: &str) -> Result<(), Fault> {
+fn check_list(keyword: &str, asked: &Value, value: &Value, place: &str) -> Result<(), OutputSchemaFault> {
     let Value::Array(items) = value else { return Ok(()) };
     let fault = |text: String| Err((place.to_owned(), text));
     let number = asked.as_u64().unwrap_or_default();
     match keyword {
         "items" => {
             for (index, item) in items.iter().enumerate() {
-                fits(asked, item, &format!("{place}/{index}"))?;
+                check_value(asked, item, &format!("{place}/{index}"))?;
             }
         }
         "minItems" if (items.len() as u64) < number => return fault(format!("fewer than {number} items")),
@@ -162,7 +163,7 @@ fn list(keyword: &str, asked: &Value, value: &Value, place: &str) -> Result<(), 
             if let Some((_, twice)) =
                 items.iter().enumerate().find(|(index, item)| items[..*index].contains(item))
             {
-                return fault(format!("{} is there twice", short(twice)));
+                return fault(format!("{} is there twice", shorten_json(twice)));
             }
         }
         _ => {}
@@ -170,7 +171,7 @@ fn list(keyword: &str, asked: &Value, value: &Value, place: &str) -> Result<(), 
     Ok(())
 }
 
-fn bound(keyword: &str, asked: &Value, value: &Value) -> Result<(), String> {
+fn check_bound(keyword: &str, asked: &Value, value: &Value) -> Result<(), String> {
     let Some(limit) = asked.as_f64() else { return Err(format!("`outputs` has no number for {keyword}")) };
     let found = match (keyword, value) {
         #[expect(clippy::cast_precision_loss, reason = "no text has 2^53 characters")]
@@ -185,10 +186,10 @@ fn bound(keyword: &str, asked: &Value, value: &Value) -> Result<(), String> {
         "exclusiveMinimum" => found > limit,
         _ => found < limit,
     };
-    if holds { Ok(()) } else { Err(format!("{} is beyond {keyword} {limit}", short(value))) }
+    if holds { Ok(()) } else { Err(format!("{} is beyond {keyword} {limit}", shorten_json(value))) }
 }
 
-fn short(value: &Value) -> String {
+fn shorten_json(value: &Value) -> String {
     let text = value.to_string();
     let shown: String = text.chars().take(80).collect();
     if shown.len() < text.len() { shown + "…" } else { shown }
@@ -198,7 +199,7 @@ fn short(value: &Value) -> String {
 mod tests {
     use serde_json::json;
 
-    use super::check;
+    use super::check_schema;
 
     #[test]
     fn the_first_place_that_does_not_fit_is_named() {
@@ -212,7 +213,7 @@ mod tests {
             },
             "additionalProperties": false
         });
-        assert_eq!(check(&schema, r#"{"count": 3, "names": ["x"], "kind": "a"}"#), Ok(()));
+        assert_eq!(check_schema(&schema, r#"{"count": 3, "names": ["x"], "kind": "a"}"#), Ok(()));
         for (json, fault) in [
             (r#"{"count": "x"}"#, r#"at /count: "x" is not of type "integer""#),
             ("{}", "`count` is missing"),
@@ -222,15 +223,15 @@ mod tests {
             (r#"{"count": 1, "more": 1}"#, "`more` is not asked for"),
             ("[]", r#"[] is not of type "object""#),
         ] {
-            assert_eq!(check(&schema, json), Err(fault.to_owned()), "{json}");
+            assert_eq!(check_schema(&schema, json), Err(fault.to_owned()), "{json}");
         }
     }
 
     #[test]
     fn what_is_not_checked_is_refused() {
-        let fault = check(&json!({ "pattern": "x" }), "\"x\"").unwrap_err();
+        let fault = check_schema(&json!({ "pattern": "x" }), "\"x\"").unwrap_err();
         assert_eq!(fault, "`outputs` asks for `pattern`, which is not checked here; leave it out");
-        assert!(check(&json!([]), "1").is_err());
+        assert!(check_schema(&json!([]), "1").is_err());
     }
 
     #[test]
@@ -243,7 +244,11 @@ mod tests {
             (json!({ "oneOf": [number, small] }), false, true),
             (json!({ "not": small }), false, true),
         ] {
-            assert_eq!((check(&schema, "2").is_ok(), check(&schema, "5").is_ok()), (two, five), "{schema}");
+            assert_eq!(
+                (check_schema(&schema, "2").is_ok(), check_schema(&schema, "5").is_ok()),
+                (two, five),
+                "{schema}"
+            );
         }
     }
 }

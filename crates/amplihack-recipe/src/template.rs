@@ -2,31 +2,31 @@
 
 use std::ops::Range;
 
-use crate::context::Context;
-use crate::value::Value;
+use crate::context::RecipeContext;
+use crate::value::RecipeValue;
 
 /// Names in one path, beyond which text is no placeholder: `{{a.b.c}}` has three.
 pub(crate) const SEGMENTS: usize = 64;
 
 /// A placeholder in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Placeholder {
-    /// Where it stands, with its braces.
+pub struct TemplatePlaceholder {
+    /// The place of the placeholder in the text, with its braces.
     pub range: Range<usize>,
-    /// What it names, in the spelling of [`Context::lookup`]: `items.1.name` for `{{ items[1].name }}`.
+    /// The name in the placeholder, as [`RecipeContext::lookup_path`] takes it: `items.1.name` for `{{ items[1].name }}`.
     pub name: String,
 }
 
 /// The placeholders of `text`: `{{`, blanks, a name, blanks, `}}`. A name has letters, digits, `_`, `-`, and behind a `.` or in
 /// `[…]` the key or number of what is inside. Anything else is text.
-pub fn placeholders(text: &str) -> Vec<Placeholder> {
+pub fn find_placeholders(text: &str) -> Vec<TemplatePlaceholder> {
     let bytes = text.as_bytes();
     let mut found = Vec::new();
     let mut at = 0;
-    while let Some(open) = find(bytes, at) {
-        match placeholder(bytes, open) {
+    while let Some(open) = find_braces(bytes, at) {
+        match parse_placeholder(bytes, open) {
             Some((name, end)) => {
-                found.push(Placeholder { range: open..end, name });
+                found.push(TemplatePlaceholder { range: open..end, name });
                 at = end;
             }
             None => at = open + 1,
@@ -35,11 +35,11 @@ pub fn placeholders(text: &str) -> Vec<Placeholder> {
     found
 }
 
-fn find(bytes: &[u8], from: usize) -> Option<usize> {
+fn find_braces(bytes: &[u8], from: usize) -> Option<usize> {
     bytes[from..].windows(2).position(|pair| pair == b"{{").map(|at| from + at)
 }
 
-fn placeholder(bytes: &[u8], open: usize) -> Option<(String, usize)> {
+fn parse_placeholder(bytes: &[u8], open: usize) -> Option<(String, usize)> {
     let blanks = |at: usize| at + bytes[at..].iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
     let word = |at: usize| {
         at + bytes[at..]
@@ -78,15 +78,15 @@ fn placeholder(bytes: &[u8], open: usize) -> Option<(String, usize)> {
 
 /// Text in which placeholders are replaced once: what a value holds is never looked at again.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Template {
+pub struct TextTemplate {
     text: String,
-    places: Vec<Placeholder>,
+    places: Vec<TemplatePlaceholder>,
 }
 
-impl Template {
+impl TextTemplate {
     /// Finds the placeholders of `text`.
     pub fn parse(text: &str) -> Self {
-        Self { text: text.to_owned(), places: placeholders(text) }
+        Self { text: text.to_owned(), places: find_placeholders(text) }
     }
 
     /// The text as it was written.
@@ -94,23 +94,23 @@ impl Template {
         &self.text
     }
 
-    /// What is named, in order, each as often as it is.
-    pub fn names(&self) -> impl Iterator<Item = &str> {
+    /// The names in the placeholders, in order, each as often as it occurs.
+    pub fn placeholder_names(&self) -> impl Iterator<Item = &str> {
         self.places.iter().map(|place| place.name.as_str())
     }
 
     /// The names that `context` does not know.
-    pub fn missing(&self, context: &Context) -> Vec<String> {
-        missing(self.names(), context)
+    pub fn missing_names(&self, context: &RecipeContext) -> Vec<String> {
+        collect_missing(self.placeholder_names(), context)
     }
 
     /// The text with values in place; what is not known is empty.
-    pub fn render(&self, context: &Context) -> String {
+    pub fn render(&self, context: &RecipeContext) -> String {
         let mut out = String::with_capacity(self.text.len());
         let mut at = 0;
         for place in &self.places {
             out.push_str(&self.text[at..place.range.start]);
-            if let Some(value) = context.lookup(&place.name) {
+            if let Some(value) = context.lookup_path(&place.name) {
                 out.push_str(value.text());
             }
             at = place.range.end;
@@ -120,21 +120,24 @@ impl Template {
     }
 
     /// As a value: a text that is one placeholder and nothing else gives the value itself, with its type.
-    pub fn value(&self, context: &Context) -> Value {
+    pub fn render_value(&self, context: &RecipeContext) -> RecipeValue {
         match self.places.as_slice() {
             [only] if only.range == (0..self.text.len()) => {
-                context.lookup(&only.name).unwrap_or_else(|| Value::string(""))
+                context.lookup_path(&only.name).unwrap_or_else(|| RecipeValue::from_string(""))
             }
-            _ => Value::string(self.render(context)),
+            _ => RecipeValue::from_string(self.render(context)),
         }
     }
 }
 
 /// The names that `context` does not know, each once.
-pub(crate) fn missing<'a>(names: impl Iterator<Item = &'a str>, context: &Context) -> Vec<String> {
+pub(crate) fn collect_missing<'a>(
+    names: impl Iterator<Item = &'a str>,
+    context: &RecipeContext,
+) -> Vec<String> {
     let mut missing: Vec<String> = Vec::new();
     for name in names {
-        if context.lookup(name).is_none() && !missing.iter().any(|known| known == name) {
+        if context.lookup_path(name).is_none() && !missing.iter().any(|known| known == name) {
             missing.push(name.to_owned());
         }
     }
@@ -146,7 +149,7 @@ mod tests {
     use super::*;
 
     fn names(text: &str) -> Vec<String> {
-        placeholders(text).into_iter().map(|place| place.name).collect()
+        find_placeholders(text).into_iter().map(|place| place.name).collect()
     }
 
     #[test]
@@ -180,14 +183,17 @@ mod tests {
 
     #[test]
     fn rendered_once() {
-        let mut context = Context::new();
-        context.set("a", Value::string("{{b}} $(x)"));
-        context.set("b", Value::string("no"));
-        context.set("o", Value::output("{\"k\": [1, 2.0]}"));
-        let template = Template::parse("ü{{a}}|{{missing}}|{{ o.k }}|{{o.k[1]}}{{#if}}");
+        let mut context = RecipeContext::new();
+        context.set_value("a", RecipeValue::from_string("{{b}} $(x)"));
+        context.set_value("b", RecipeValue::from_string("no"));
+        context.set_value("o", RecipeValue::from_output("{\"k\": [1, 2.0]}"));
+        let template = TextTemplate::parse("ü{{a}}|{{missing}}|{{ o.k }}|{{o.k[1]}}{{#if}}");
         assert_eq!(template.render(&context), "ü{{b}} $(x)||[1,2.0]|2.0{{#if}}");
-        assert_eq!(template.missing(&context), ["missing"]);
-        assert_eq!(Template::parse("{{o}}").value(&context), *context.get("o").unwrap());
-        assert_eq!(Template::parse("{{o}} ").value(&context), Value::string("{\"k\": [1, 2.0]} "));
+        assert_eq!(template.missing_names(&context), ["missing"]);
+        assert_eq!(TextTemplate::parse("{{o}}").render_value(&context), *context.get("o").unwrap());
+        assert_eq!(
+            TextTemplate::parse("{{o}} ").render_value(&context),
+            RecipeValue::from_string("{\"k\": [1, 2.0]} ")
+        );
     }
 }

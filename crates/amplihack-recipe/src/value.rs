@@ -11,16 +11,16 @@ use serde_json::value::RawValue;
 
 /// A value: text that comes back byte for byte, and a typed view of it. Cheap to clone.
 #[derive(Clone)]
-pub struct Value(Arc<Inner>);
+pub struct RecipeValue(Arc<RecipeValueInner>);
 
-struct Inner {
+struct RecipeValueInner {
     text: Box<str>,
-    form: Form,
-    view: OnceLock<View>,
+    form: RecipeValueForm,
+    view: OnceLock<RecipeValueView>,
 }
 
-/// Where the text comes from, and so what it may mean.
-enum Form {
+/// The origin of the text, which decides its possible types.
+enum RecipeValueForm {
     /// Always a string.
     String,
     /// Typed if the whole of it, without blanks around it, is JSON.
@@ -31,19 +31,19 @@ enum Form {
     Typed(Box<str>),
 }
 
-enum View {
+enum RecipeValueView {
     Null,
     Bool(bool),
     Number(Box<str>),
     /// `None`: the text itself.
     String(Option<Box<str>>),
-    List(Vec<Value>),
-    Object(Vec<(Box<str>, Value)>),
+    List(Vec<RecipeValue>),
+    Object(Vec<(Box<str>, RecipeValue)>),
 }
 
-/// What a value is. Numbers are in their own spelling.
+/// The type and contents of a value. Numbers are in their own spelling.
 #[derive(Debug, Clone, Copy)]
-pub enum Kind<'a> {
+pub enum RecipeValueKind<'a> {
     /// `null`
     Null,
     /// `true`, `false`
@@ -53,34 +53,34 @@ pub enum Kind<'a> {
     /// Text.
     String(&'a str),
     /// An array.
-    List(&'a [Value]),
+    List(&'a [RecipeValue]),
     /// An object, its keys in their order.
-    Object(&'a [(Box<str>, Value)]),
+    Object(&'a [(Box<str>, RecipeValue)]),
 }
 
-impl Value {
-    fn new(text: impl Into<Box<str>>, form: Form) -> Self {
-        Self(Arc::new(Inner { text: text.into(), form, view: OnceLock::new() }))
+impl RecipeValue {
+    fn new(text: impl Into<Box<str>>, form: RecipeValueForm) -> Self {
+        Self(Arc::new(RecipeValueInner { text: text.into(), form, view: OnceLock::new() }))
     }
 
     /// A string, whatever it looks like.
-    pub fn string(text: impl Into<Box<str>>) -> Self {
-        Self::new(text, Form::String)
+    pub fn from_string(text: impl Into<Box<str>>) -> Self {
+        Self::new(text, RecipeValueForm::String)
     }
 
-    /// What a step has printed: typed if the whole text is JSON, shown as it was printed.
-    pub fn output(text: impl Into<Box<str>>) -> Self {
-        Self::new(text, Form::Output)
+    /// Returns the value of a step's output: typed if the whole text is JSON, shown as it was printed.
+    pub fn from_output(text: impl Into<Box<str>>) -> Self {
+        Self::new(text, RecipeValueForm::Output)
     }
 
     /// A JSON value.
-    pub fn json(value: &serde_json::Value) -> Self {
-        Self::new(value.to_string(), Form::Json)
+    pub fn from_json_value(value: &serde_json::Value) -> Self {
+        Self::new(value.to_string(), RecipeValueForm::Json)
     }
 
     /// `null`
     pub fn null() -> Self {
-        Self::new("null", Form::Json)
+        Self::new("null", RecipeValueForm::Json)
     }
 
     /// JSON text; `None` if it is not JSON. Numbers and the order of keys stay as they are.
@@ -88,58 +88,58 @@ impl Value {
         serde_json::from_str::<&RawValue>(text).ok().map(Self::from_raw)
     }
 
-    /// The same of JSON that was read already.
+    /// Converts JSON that was parsed already.
     pub(crate) fn from_raw(raw: &RawValue) -> Self {
         // A string once, and not as JSON and as text: it may be long.
         if let Some(string) =
             raw.get().starts_with('"').then(|| serde_json::from_str::<Box<str>>(raw.get()).ok()).flatten()
         {
-            return Self::string(string);
+            return Self::from_string(string);
         }
-        Self::new(compact(raw.get()), Form::Json)
+        Self::new(compact_json(raw.get()), RecipeValueForm::Json)
     }
 
     /// Text that is shown as it is and means the JSON `json`.
-    pub(crate) fn typed(text: impl Into<Box<str>>, json: impl Into<Box<str>>) -> Self {
-        Self::new(text, Form::Typed(json.into()))
+    pub(crate) fn from_typed(text: impl Into<Box<str>>, json: impl Into<Box<str>>) -> Self {
+        Self::new(text, RecipeValueForm::Typed(json.into()))
     }
 
     /// A value of the command line (`--set name=value`): JSON unless it is a JSON string, `True` and `False`, whole and decimal
     /// numbers; any other text is a string.
-    pub fn argument(text: &str) -> Self {
+    pub fn from_argument(text: &str) -> Self {
         match text.trim() {
-            "true" | "True" => return Self::typed("true", "true"),
-            "false" | "False" => return Self::typed("false", "false"),
-            trimmed if trimmed.starts_with('"') => return Self::string(text),
+            "true" | "True" => return Self::from_typed("true", "true"),
+            "false" | "False" => return Self::from_typed("false", "false"),
+            trimmed if trimmed.starts_with('"') => return Self::from_string(text),
             _ => {}
         }
         if let Ok(raw) = serde_json::from_str::<&RawValue>(text) {
-            let json = number_in_range(raw.get()).unwrap_or_else(|| compact(raw.get()));
-            return Self::typed(text, json);
+            let json = number_in_range(raw.get()).unwrap_or_else(|| compact_json(raw.get()));
+            return Self::from_typed(text, json);
         }
         let number = text.parse::<i64>().map(|whole| whole.to_string()).ok();
         let number =
             number.or_else(|| text.parse::<f64>().ok().filter(|n| n.is_finite()).map(|n| format!("{n:?}")));
         match number {
-            Some(json) => Self::typed(text, json),
-            None => Self::string(text),
+            Some(json) => Self::from_typed(text, json),
+            None => Self::from_string(text),
         }
     }
 
-    /// What a template inserts: a string's text, nothing for `null`, else the value as it was written.
+    /// The text that a template inserts: a string's text, nothing for `null`, else the value as it was written.
     pub fn text(&self) -> &str {
         let text = &*self.0.text;
         let special = match self.0.form {
-            Form::String | Form::Typed(_) => false,
-            Form::Json => text.starts_with('"') || text == "null",
-            Form::Output => {
-                let trimmed = text.trim_matches(blank);
+            RecipeValueForm::String | RecipeValueForm::Typed(_) => false,
+            RecipeValueForm::Json => text.starts_with('"') || text == "null",
+            RecipeValueForm::Output => {
+                let trimmed = text.trim_matches(is_blank);
                 trimmed.starts_with('"') || trimmed == "null"
             }
         };
         match self.kind() {
-            Kind::String(text) if special => text,
-            Kind::Null => "",
+            RecipeValueKind::String(text) if special => text,
+            RecipeValueKind::Null => "",
             _ => text,
         }
     }
@@ -149,44 +149,44 @@ impl Value {
         self.0.text.len()
     }
 
-    /// What it is.
-    pub fn kind(&self) -> Kind<'_> {
-        if matches!(self.0.form, Form::String) {
-            return Kind::String(&self.0.text);
+    /// The type of the value with its contents.
+    pub fn kind(&self) -> RecipeValueKind<'_> {
+        if matches!(self.0.form, RecipeValueForm::String) {
+            return RecipeValueKind::String(&self.0.text);
         }
-        match self.0.view.get_or_init(|| self.look()) {
-            View::Null => Kind::Null,
-            View::Bool(value) => Kind::Bool(*value),
-            View::Number(text) => Kind::Number(text),
-            View::String(text) => Kind::String(text.as_deref().unwrap_or(&self.0.text)),
-            View::List(items) => Kind::List(items),
-            View::Object(entries) => Kind::Object(entries),
+        match self.0.view.get_or_init(|| self.derive_view()) {
+            RecipeValueView::Null => RecipeValueKind::Null,
+            RecipeValueView::Bool(value) => RecipeValueKind::Bool(*value),
+            RecipeValueView::Number(text) => RecipeValueKind::Number(text),
+            RecipeValueView::String(text) => RecipeValueKind::String(text.as_deref().unwrap_or(&self.0.text)),
+            RecipeValueView::List(items) => RecipeValueKind::List(items),
+            RecipeValueView::Object(entries) => RecipeValueKind::Object(entries),
         }
     }
 
-    fn look(&self) -> View {
+    fn derive_view(&self) -> RecipeValueView {
         let source = match &self.0.form {
-            Form::Typed(json) => json,
-            _ => self.0.text.trim_matches(blank),
+            RecipeValueForm::Typed(json) => json,
+            _ => self.0.text.trim_matches(is_blank),
         };
-        view(source).unwrap_or(View::String(None))
+        parse_view(source).unwrap_or(RecipeValueView::String(None))
     }
 
-    /// Whether it is `null`.
+    /// Reports whether the value is `null`.
     pub fn is_null(&self) -> bool {
-        matches!(self.kind(), Kind::Null)
+        matches!(self.kind(), RecipeValueKind::Null)
     }
 
     /// The value below these keys: names in objects, numbers in lists.
-    pub fn at<S: AsRef<str>>(&self, path: &[S]) -> Option<Self> {
+    pub fn value_at<S: AsRef<str>>(&self, path: &[S]) -> Option<Self> {
         let mut value = self.clone();
         for key in path {
             let key = key.as_ref();
             let next = match value.kind() {
-                Kind::Object(entries) => {
+                RecipeValueKind::Object(entries) => {
                     entries.iter().rev().find(|(name, _)| **name == *key).map(|(_, value)| value)
                 }
-                Kind::List(items) => key.parse::<usize>().ok().and_then(|index| items.get(index)),
+                RecipeValueKind::List(items) => key.parse::<usize>().ok().and_then(|index| items.get(index)),
                 _ => None,
             };
             value = next?.clone();
@@ -197,32 +197,34 @@ impl Value {
     /// As JSON text without blanks; numbers in their own spelling, keys in their order.
     pub fn json_text(&self) -> Cow<'_, str> {
         match (&self.0.form, self.kind()) {
-            (Form::Json, _) => Cow::Borrowed(&self.0.text),
-            (Form::Typed(json), _) => Cow::Borrowed(json),
-            (_, Kind::String(text)) => Cow::Owned(quoted(text)),
-            (Form::String | Form::Output, _) => Cow::Owned(compact(self.0.text.trim_matches(blank))),
+            (RecipeValueForm::Json, _) => Cow::Borrowed(&self.0.text),
+            (RecipeValueForm::Typed(json), _) => Cow::Borrowed(json),
+            (_, RecipeValueKind::String(text)) => Cow::Owned(quote_json(text)),
+            (RecipeValueForm::String | RecipeValueForm::Output, _) => {
+                Cow::Owned(compact_json(self.0.text.trim_matches(is_blank)))
+            }
         }
     }
 
     /// As a JSON value. What JSON values cannot hold (a number out of range, a hundred levels) is a string.
     pub fn to_json(&self) -> serde_json::Value {
         match self.kind() {
-            Kind::String(text) => serde_json::Value::String(text.to_owned()),
+            RecipeValueKind::String(text) => serde_json::Value::String(text.to_owned()),
             _ => serde_json::from_str(&self.json_text())
                 .unwrap_or_else(|_| serde_json::Value::String(self.0.text.to_string())),
         }
     }
 
-    /// The same with `value` below `path`; `None` if there is no object or list on the way.
-    pub(crate) fn with<S: AsRef<str>>(&self, path: &[S], value: &Self) -> Option<Self> {
+    /// Returns a copy with `value` below `path`; `None` if there is no object or list on the way.
+    pub(crate) fn with_value<S: AsRef<str>>(&self, path: &[S], value: &Self) -> Option<Self> {
         let Some((key, rest)) = path.split_first() else { return Some(value.clone()) };
         let key = key.as_ref();
         let mut out = String::new();
         match self.kind() {
-            Kind::Object(entries) => {
+            RecipeValueKind::Object(entries) => {
                 let old = entries.iter().find(|(name, _)| **name == *key);
                 let new = match old {
-                    Some((_, old)) => old.with(rest, value)?,
+                    Some((_, old)) => old.with_value(rest, value)?,
                     None if rest.is_empty() => value.clone(),
                     None => return None,
                 };
@@ -231,9 +233,9 @@ impl Value {
                 let added = old.is_none().then_some((key, &new));
                 write_object(&mut out, kept.chain(added));
             }
-            Kind::List(items) => {
+            RecipeValueKind::List(items) => {
                 let index = key.parse::<usize>().ok().filter(|index| *index < items.len())?;
-                let new = items[index].with(rest, value)?;
+                let new = items[index].with_value(rest, value)?;
                 write_list(
                     &mut out,
                     items.iter().enumerate().map(|(at, old)| if at == index { &new } else { old }),
@@ -241,38 +243,38 @@ impl Value {
             }
             _ => return None,
         }
-        Some(Self::new(out, Form::Json))
+        Some(Self::new(out, RecipeValueForm::Json))
     }
 
     /// An object of these entries.
-    pub(crate) fn object<'a>(entries: impl Iterator<Item = (&'a str, &'a Self)>) -> Self {
+    pub(crate) fn from_entries<'a>(entries: impl Iterator<Item = (&'a str, &'a Self)>) -> Self {
         let mut out = String::new();
         write_object(&mut out, entries);
-        Self::new(out, Form::Json)
+        Self::new(out, RecipeValueForm::Json)
     }
 
     /// A list of these items.
-    pub(crate) fn list<'a>(items: impl Iterator<Item = &'a Self>) -> Self {
+    pub(crate) fn from_items<'a>(items: impl Iterator<Item = &'a Self>) -> Self {
         let mut out = String::new();
         write_list(&mut out, items);
-        Self::new(out, Form::Json)
+        Self::new(out, RecipeValueForm::Json)
     }
 }
 
-fn write_object<'a>(out: &mut String, entries: impl Iterator<Item = (&'a str, &'a Value)>) {
+fn write_object<'a>(out: &mut String, entries: impl Iterator<Item = (&'a str, &'a RecipeValue)>) {
     out.push('{');
     for (number, (name, value)) in entries.enumerate() {
         if number > 0 {
             out.push(',');
         }
-        out.push_str(&quoted(name));
+        out.push_str(&quote_json(name));
         out.push(':');
         out.push_str(&value.json_text());
     }
     out.push('}');
 }
 
-fn write_list<'a>(out: &mut String, items: impl Iterator<Item = &'a Value>) {
+fn write_list<'a>(out: &mut String, items: impl Iterator<Item = &'a RecipeValue>) {
     out.push('[');
     for (number, value) in items.enumerate() {
         if number > 0 {
@@ -283,26 +285,26 @@ fn write_list<'a>(out: &mut String, items: impl Iterator<Item = &'a Value>) {
     out.push(']');
 }
 
-/// What JSON calls blank.
-fn blank(char: char) -> bool {
+/// Reports whether JSON takes `char` for a blank.
+fn is_blank(char: char) -> bool {
     matches!(char, ' ' | '\t' | '\n' | '\r')
 }
 
 /// `text` as a JSON string.
-pub(crate) fn quoted(text: &str) -> String {
+pub(crate) fn quote_json(text: &str) -> String {
     // A string always has a JSON form.
     serde_json::to_string(text).unwrap_or_default()
 }
 
 /// `json` without the blanks between its tokens.
-pub(crate) fn compact(json: &str) -> String {
+pub(crate) fn compact_json(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     let (mut string, mut escaped) = (false, false);
     for char in json.chars() {
         if string {
             string = escaped || char != '"';
             escaped = !escaped && char == '\\';
-        } else if blank(char) {
+        } else if is_blank(char) {
             continue;
         } else {
             string = char == '"';
@@ -320,38 +322,38 @@ fn number_in_range(text: &str) -> Option<String> {
     (whole && !fits).then(|| serde_json::from_str::<f64>(text).ok().map(|number| format!("{number:?}")))?
 }
 
-/// One level of JSON; `None` if it is not JSON.
-fn view(text: &str) -> Option<View> {
+/// Parses a level of JSON; `None` if it is not JSON.
+fn parse_view(text: &str) -> Option<RecipeValueView> {
     let first = *text.as_bytes().first()?;
     if !(b"{[\"-tfn".contains(&first) || first.is_ascii_digit()) {
         return None;
     }
     let raw = serde_json::from_str::<&RawValue>(text).ok()?;
-    let child = |raw: &RawValue| Value::new(compact(raw.get()), Form::Json);
+    let child = |raw: &RawValue| RecipeValue::new(compact_json(raw.get()), RecipeValueForm::Json);
     Some(match first {
-        b'{' => View::Object(
+        b'{' => RecipeValueView::Object(
             serde_json::Deserializer::from_str(raw.get())
-                .deserialize_map(Entries)
+                .deserialize_map(ObjectEntriesVisitor)
                 .ok()?
                 .into_iter()
                 .map(|(name, raw)| (name.into(), child(raw)))
                 .collect(),
         ),
-        b'[' => View::List(
+        b'[' => RecipeValueView::List(
             serde_json::from_str::<Vec<&RawValue>>(raw.get()).ok()?.into_iter().map(child).collect(),
         ),
-        b'"' => View::String(Some(serde_json::from_str::<String>(raw.get()).ok()?.into())),
-        b't' => View::Bool(true),
-        b'f' => View::Bool(false),
-        b'n' => View::Null,
-        _ => View::Number(raw.get().into()),
+        b'"' => RecipeValueView::String(Some(serde_json::from_str::<String>(raw.get()).ok()?.into())),
+        b't' => RecipeValueView::Bool(true),
+        b'f' => RecipeValueView::Bool(false),
+        b'n' => RecipeValueView::Null,
+        _ => RecipeValueView::Number(raw.get().into()),
     })
 }
 
 /// Reads an object's entries in their order; of a key that is there twice the last value counts.
-struct Entries;
+struct ObjectEntriesVisitor;
 
-impl<'de> Visitor<'de> for Entries {
+impl<'de> Visitor<'de> for ObjectEntriesVisitor {
     type Value = Vec<(String, &'de RawValue)>;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -374,30 +376,30 @@ impl<'de> Visitor<'de> for Entries {
     }
 }
 
-impl fmt::Debug for Value {
+impl fmt::Debug for RecipeValue {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.json_text())
     }
 }
 
-impl PartialEq for Value {
-    /// The same text and the same JSON.
+impl PartialEq for RecipeValue {
+    /// Reports whether text and JSON are equal.
     fn eq(&self, other: &Self) -> bool {
         self.text() == other.text() && self.json_text() == other.json_text()
     }
 }
 
-impl Serialize for Value {
+impl Serialize for RecipeValue {
     /// For writers of JSON: numbers and the order of keys stay as they are; of a key that is there twice the last value counts.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let text = match self.kind() {
             // Without a copy: it may be long.
-            Kind::String(text) => return serializer.serialize_str(text),
+            RecipeValueKind::String(text) => return serializer.serialize_str(text),
             _ => self.json_text(),
         };
         match self.kind() {
-            Kind::List(items) if !is_sound(&text) => serializer.collect_seq(items),
-            Kind::Object(entries) if !is_sound(&text) => {
+            RecipeValueKind::List(items) if !is_sound(&text) => serializer.collect_seq(items),
+            RecipeValueKind::Object(entries) if !is_sound(&text) => {
                 serializer.collect_map(entries.iter().map(|(name, value)| (name, value)))
             }
             _ => RawValue::from_string(text.into_owned())

@@ -5,13 +5,13 @@ use std::ffi::OsString;
 use std::io;
 use std::process::ExitCode;
 
-use amplihack_remote::far::{Request, serve};
+use amplihack_remote::far::{RunnerRequest, serve_verb};
 use amplihack_utils::env::Env;
 
 fn main() -> ExitCode {
     let words: Vec<OsString> = std::env::args_os().collect();
     let (again, asked) = (words.get(..4), words.get(3..));
     let (Some(again), Some(words)) = (again, asked) else { return ExitCode::from(64) };
-    let request = Request { again, words, env: &Env::from_process() };
-    ExitCode::from(serve(&request, &mut io::stdin(), &mut io::stdout(), &mut io::stderr()))
+    let request = RunnerRequest { again, words, env: &Env::from_process() };
+    ExitCode::from(serve_verb(&request, &mut io::stdin(), &mut io::stdout(), &mut io::stderr()))
 }

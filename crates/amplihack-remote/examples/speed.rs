@@ -1,4 +1,4 @@
-//! What a start of remote sessions costs on this side: `speed package REPOSITORY DIRECTORY N`, `speed state FILE N`. For `cargo xtask bench`.
+//! Cost of a start of remote sessions on this side: `speed package REPOSITORY DIRECTORY N`, `speed state FILE N`. For `cargo xtask bench`.
 //!
 //! `package` says N lines of two numbers, in nanoseconds: a packaging that searches for secrets, and one that does not. `state` says how long
 //! each of N changes of the state in FILE took, from the lock to the disk.
@@ -8,7 +8,7 @@ use std::io::{self, Write as _};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use amplihack_remote::package::{Package, PackageOptions};
+use amplihack_remote::package::{PackageOptions, SessionPackage};
 use amplihack_remote::state::NewSession;
 use amplihack_remote::{CommandMode, state_lock};
 use amplihack_utils::env::Env;
@@ -34,7 +34,7 @@ fn package(repository: &Path, directory: &Path, times: usize) -> Result<(), Box<
         let options =
             PackageOptions { skip_secret_scan, ..PackageOptions::new(repository, &env, &directory) };
         let started = Instant::now();
-        runtime.block_on(Package::make(options))?;
+        runtime.block_on(SessionPackage::build(options))?;
         Ok(started.elapsed())
     };
     let mut out = io::stdout().lock();
@@ -56,7 +56,7 @@ fn state(file: &Path, times: usize) -> Result<(), Box<dyn Error>> {
                 max_turns: 10,
                 memory_mb: None,
             };
-            state.add(new, Timestamp::now())
+            state.add_session(new, Timestamp::now())
         })?;
         writeln!(out, "state {}", started.elapsed().as_nanos())?;
         // So that the file stays as large as it was.

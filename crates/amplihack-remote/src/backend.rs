@@ -1,15 +1,15 @@
-//! Where sessions run.
+//! Backends: the providers of machines for sessions.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// What provides machines.
+/// Kind of machine provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Backend {
-    /// This machine.
+    /// The local machine.
     Local,
     /// The machines of `hosts.toml`, by ssh.
     Ssh,
@@ -23,7 +23,7 @@ impl Backend {
     /// Every backend.
     pub const ALL: [Self; 4] = [Self::Local, Self::Ssh, Self::Azlin, Self::Slurm];
 
-    /// Its name.
+    /// The name of the backend in options and in the state file.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Local => "local",
@@ -33,8 +33,8 @@ impl Backend {
         }
     }
 
-    /// Whether it makes machines when none is free.
-    pub const fn rents(self) -> bool {
+    /// Reports whether the backend makes machines when none is free.
+    pub const fn can_rent(self) -> bool {
         matches!(self, Self::Azlin)
     }
 }

@@ -1,9 +1,9 @@
-//! What can go wrong with a remote session, by the part that failed.
+//! Errors of remote sessions, by the part that failed.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-use amplihack_utils::error::{ExitKind, Explain};
+use amplihack_utils::error::{ErrorExplanation, ExitKind};
 
 /// A message for the user, and what a program may want to know beside it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -20,10 +20,10 @@ impl ErrorContext {
         Self { message: message.into(), context: BTreeMap::new() }
     }
 
-    /// The same with one more fact.
+    /// Adds a fact to the context.
     #[must_use]
-    pub fn with(mut self, name: &str, value: impl fmt::Display) -> Self {
-        if !amplihack_utils::sabotage::active("remote-error-context") {
+    pub fn with_fact(mut self, name: &str, value: impl fmt::Display) -> Self {
+        if !amplihack_utils::sabotage::is_active("remote-error-context") {
             self.context.insert(name.to_owned(), value.to_string());
         }
         self
@@ -38,7 +38,7 @@ impl<T: Into<String>> From<T> for ErrorContext {
 
 impl fmt::Display for ErrorContext {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if amplihack_utils::sabotage::active("remote-error-message") {
+        f.write_str(if amplihack_utils::sabotage::is_active("remote-error-message") {
             "it failed"
         } else {
             &self.message
@@ -79,8 +79,8 @@ pub enum RemoteError {
 }
 
 impl RemoteError {
-    /// What the error carries, if it is not about a missing session.
-    pub fn context(&self) -> Option<&ErrorContext> {
+    /// The context of the error; `None` if the error is about a missing session.
+    pub fn error_context(&self) -> Option<&ErrorContext> {
         match self {
             Self::Packaging(context)
             | Self::Provisioning(context)
@@ -93,9 +93,9 @@ impl RemoteError {
         }
     }
 
-    /// The same error with one more fact.
+    /// Adds a fact to the error's context; an error about a missing session stays as it is.
     #[must_use]
-    pub fn with(mut self, name: &str, value: impl fmt::Display) -> Self {
+    pub fn with_fact(mut self, name: &str, value: impl fmt::Display) -> Self {
         // Once more: no function is generic over whether it may change what it gives.
         let context = match &mut self {
             Self::Packaging(context)
@@ -112,12 +112,12 @@ impl RemoteError {
     }
 
     /// A fact of the error by its name.
-    pub fn fact(&self, name: &str) -> Option<&str> {
-        self.context()?.context.get(name).map(String::as_str)
+    pub fn get_fact(&self, name: &str) -> Option<&str> {
+        self.error_context()?.context.get(name).map(String::as_str)
     }
 }
 
-impl Explain for RemoteError {
+impl ErrorExplanation for RemoteError {
     fn kind(&self) -> &'static str {
         match self {
             Self::Packaging(_) => "packaging",
@@ -131,13 +131,13 @@ impl Explain for RemoteError {
         }
     }
 
-    fn exit(&self) -> ExitKind {
+    fn exit_kind(&self) -> ExitKind {
         match self {
-            Self::SessionNotFound { .. } if amplihack_utils::sabotage::active("remote-exit-not-found") => {
+            Self::SessionNotFound { .. } if amplihack_utils::sabotage::is_active("remote-exit-not-found") => {
                 ExitKind::Failed
             }
             Self::SessionNotFound { .. } => ExitKind::NotFound,
-            _ if amplihack_utils::sabotage::active("remote-exit-failed") => ExitKind::NotFound,
+            _ if amplihack_utils::sabotage::is_active("remote-exit-failed") => ExitKind::NotFound,
             _ => ExitKind::Failed,
         }
     }
@@ -147,7 +147,7 @@ impl Explain for RemoteError {
             Self::SessionNotFound { .. } => {
                 Some("use 'amplihack remote list' to see available sessions".to_owned())
             }
-            _ => self.fact("hint").map(str::to_owned),
+            _ => self.get_fact("hint").map(str::to_owned),
         }
     }
 
@@ -156,7 +156,7 @@ impl Explain for RemoteError {
             Self::SessionNotFound { session_id } => {
                 BTreeMap::from([("session_id".to_owned(), session_id.clone())])
             }
-            _ => self.context().map(|context| context.context.clone()).unwrap_or_default(),
+            _ => self.error_context().map(|context| context.context.clone()).unwrap_or_default(),
         };
         facts.remove("hint");
         facts

@@ -7,105 +7,105 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use amplihack_policy::secrets::redact;
-use amplihack_session::{Deadlines, EndCause, Input, Output, RunSpec, run_to_end};
+use amplihack_policy::secrets::redact_credentials;
+use amplihack_session::{ChildInput, ChildOutput, Deadlines, EndCause, RunSpec, run_to_end};
 use amplihack_utils::env::Env;
 use amplihack_utils::git as hardened;
-pub(crate) use amplihack_utils::git::{path, path_of};
+pub(crate) use amplihack_utils::git::{answer_path, path_of};
 
 use crate::error::ErrorContext;
 
-/// How long one git command may take.
+/// Time limit of one git command.
 const TIMEOUT: Duration = Duration::from_mins(30);
-/// What is kept of an answer unless more is asked for.
+/// Number of bytes kept of an answer, unless more is asked for.
 const ANSWER: usize = 16 * 1024 * 1024;
-/// What is kept of a complaint.
+/// Number of bytes kept of a complaint.
 const COMPLAINT: usize = 4096;
 
 /// Runs git in one directory.
 #[derive(Debug, Clone)]
-pub(crate) struct Git(hardened::Git);
+pub(crate) struct RemoteGit(hardened::IsolatedGit);
 
-/// What a git command answered.
+/// The answer of a git command.
 #[derive(Debug)]
-pub(crate) struct Said {
-    /// Its exit code.
+pub(crate) struct RemoteGitAnswer {
+    /// Exit code of the command.
     pub code: i32,
-    /// Its answer, whole.
+    /// Whole standard output of the command.
     pub stdout: Vec<u8>,
-    /// Its complaint, without secrets, on one line.
+    /// Standard error of the command, without secrets, on one line.
     pub stderr: String,
 }
 
-impl Git {
+impl RemoteGit {
     /// Git in `directory`. Reads which filters and merge drivers the repository's own configuration has, to switch them off.
     pub(crate) async fn open(env: &Env, directory: &Path) -> Result<Self, ErrorContext> {
         if !directory.is_dir() {
             let message = format!("{} is not a directory", directory.display());
-            return Err(ErrorContext::new(message).with("reason", "no_repository"));
+            return Err(ErrorContext::new(message).with_fact("reason", "no_repository"));
         }
-        let mut git = hardened::Git::new(env, directory);
-        let said = Self::answer(git.programs(), Input::Null, ANSWER).await?;
+        let mut git = hardened::IsolatedGit::new(env, directory);
+        let said = Self::collect_answer(git.list_programs(), ChildInput::Null, ANSWER).await?;
         git.switch_off(Some(said.code), &said.stdout).map_err(ErrorContext::new)?;
         Ok(Self(git))
     }
 
-    /// The same in another directory.
-    pub(crate) fn at(&self, directory: &Path) -> Self {
-        Self(self.0.at(directory))
+    /// Git with the same settings in another directory.
+    pub(crate) fn in_directory(&self, directory: &Path) -> Self {
+        Self(self.0.in_directory(directory))
     }
 
     /// The answer of a command that ends with 0. `what` fits "failed to …".
-    pub(crate) async fn run<A: AsRef<OsStr>>(
+    pub(crate) async fn run_checked<A: AsRef<OsStr>>(
         &self,
         what: &str,
         args: impl IntoIterator<Item = A>,
     ) -> Result<Vec<u8>, ErrorContext> {
-        self.feed(what, args, Vec::new(), ANSWER).await
+        self.run_with_stdin(what, args, Vec::new(), ANSWER).await
     }
 
-    /// The same with the rest of `file` as stdin, and `more` in its environment.
-    pub(crate) async fn read_file<A: AsRef<OsStr>>(
+    /// Runs like [`run_checked`](Self::run_checked), with the rest of `file` as stdin, and `more` in the environment.
+    pub(crate) async fn run_with_file<A: AsRef<OsStr>>(
         &self,
         what: &str,
         args: impl IntoIterator<Item = A>,
         file: File,
         more: &[(&str, &OsStr)],
     ) -> Result<Vec<u8>, ErrorContext> {
-        let said = self.start(args, more, Input::File(file), ANSWER).await?;
-        if said.code == 0 { Ok(said.stdout) } else { Err(said.error(what)) }
+        let said = self.run_command(args, more, ChildInput::File(file), ANSWER).await?;
+        if said.code == 0 { Ok(said.stdout) } else { Err(said.failure_error(what)) }
     }
 
-    /// The same with `stdin`, for an answer of at most `most` bytes.
-    pub(crate) async fn feed<A: AsRef<OsStr>>(
+    /// Runs like [`run_checked`](Self::run_checked), with `stdin`, for an answer of at most `most` bytes.
+    pub(crate) async fn run_with_stdin<A: AsRef<OsStr>>(
         &self,
         what: &str,
         args: impl IntoIterator<Item = A>,
         stdin: Vec<u8>,
         most: usize,
     ) -> Result<Vec<u8>, ErrorContext> {
-        let stdin = if stdin.is_empty() { Input::Null } else { Input::Bytes(stdin) };
-        let said = self.start(args, &[], stdin, most).await?;
-        if said.code == 0 { Ok(said.stdout) } else { Err(said.error(what)) }
+        let stdin = if stdin.is_empty() { ChildInput::Null } else { ChildInput::Bytes(stdin) };
+        let said = self.run_command(args, &[], stdin, most).await?;
+        if said.code == 0 { Ok(said.stdout) } else { Err(said.failure_error(what)) }
     }
 
     /// The answer of a command whose exit code says something, with `more` in its environment.
-    pub(crate) async fn says<A: AsRef<OsStr>>(
+    pub(crate) async fn run_unchecked<A: AsRef<OsStr>>(
         &self,
         args: impl IntoIterator<Item = A>,
         more: &[(&str, &OsStr)],
-    ) -> Result<Said, ErrorContext> {
-        self.start(args, more, Input::Null, ANSWER).await
+    ) -> Result<RemoteGitAnswer, ErrorContext> {
+        self.run_command(args, more, ChildInput::Null, ANSWER).await
     }
 
-    async fn start<A: AsRef<OsStr>>(
+    async fn run_command<A: AsRef<OsStr>>(
         &self,
         args: impl IntoIterator<Item = A>,
         more: &[(&str, &OsStr)],
-        stdin: Input,
+        stdin: ChildInput,
         most: usize,
-    ) -> Result<Said, ErrorContext> {
-        let mut command = self.0.command();
+    ) -> Result<RemoteGitAnswer, ErrorContext> {
+        let mut command = self.0.base_command();
         for (name, value) in [
             // Nothing is fetched on the way, and what is looked at is what is sent.
             ("GIT_NO_LAZY_FETCH", "1"),
@@ -117,14 +117,18 @@ impl Git {
             command.env(name, value);
         }
         command.envs(more.iter().copied()).args(args);
-        Self::answer(command, stdin, most).await
+        Self::collect_answer(command, stdin, most).await
     }
 
-    async fn answer(command: Command, stdin: Input, most: usize) -> Result<Said, ErrorContext> {
+    async fn collect_answer(
+        command: Command,
+        stdin: ChildInput,
+        most: usize,
+    ) -> Result<RemoteGitAnswer, ErrorContext> {
         let outcome = run_to_end(RunSpec {
             stdin,
-            stdout: Output::Head(most),
-            stderr: Output::Tail(COMPLAINT),
+            stdout: ChildOutput::Head(most),
+            stderr: ChildOutput::Tail(COMPLAINT),
             deadlines: Deadlines { total: Some(TIMEOUT), ..Deadlines::default() },
             ..RunSpec::new(command)
         })
@@ -137,14 +141,14 @@ impl Git {
             return Err(ErrorContext::new(format!("git answered more than {most} bytes")));
         }
         let stderr = String::from_utf8_lossy(&outcome.stderr.bytes);
-        let stderr = redact(stderr.trim()).replace('\n', "; ");
-        Ok(Said { code: outcome.exit.code(), stdout: outcome.stdout.bytes, stderr })
+        let stderr = redact_credentials(stderr.trim()).replace('\n', "; ");
+        Ok(RemoteGitAnswer { code: outcome.exit.code(), stdout: outcome.stdout.bytes, stderr })
     }
 }
 
-impl Said {
+impl RemoteGitAnswer {
     /// The error of a command that failed.
-    pub(crate) fn error(&self, what: &str) -> ErrorContext {
+    pub(crate) fn failure_error(&self, what: &str) -> ErrorContext {
         let said =
             if self.stderr.is_empty() { format!("it ended with {}", self.code) } else { self.stderr.clone() };
         ErrorContext::new(format!("git could not {what}: {said}"))
@@ -152,7 +156,7 @@ impl Said {
 }
 
 /// Words for a command's stdin, each on a line of its own.
-pub(crate) fn lines<W: AsRef<str>>(words: impl IntoIterator<Item = W>) -> Vec<u8> {
+pub(crate) fn join_lines<W: AsRef<str>>(words: impl IntoIterator<Item = W>) -> Vec<u8> {
     let mut lines = Vec::new();
     for word in words {
         lines.extend_from_slice(word.as_ref().as_bytes());
@@ -161,7 +165,7 @@ pub(crate) fn lines<W: AsRef<str>>(words: impl IntoIterator<Item = W>) -> Vec<u8
     lines
 }
 
-/// Whether `text` has the form of a whole object id.
+/// Reports whether `text` has the form of a whole object id.
 pub(crate) fn is_object_id(text: &str) -> bool {
     matches!(text.len(), 40 | 64) && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }

@@ -8,9 +8,9 @@ use serde::Deserialize;
 
 use crate::error::{ErrorContext, RemoteError};
 
-/// How many sessions a machine holds if nothing is said.
+/// Default number of sessions that a machine holds.
 const CAPACITY: usize = 4;
-/// How many a scheduler's queue holds if nothing is said.
+/// Default number of sessions that a scheduler's queue holds.
 const QUEUE: usize = 1000;
 /// The most that is read of the file.
 const LIMIT: u64 = 1024 * 1024;
@@ -18,17 +18,17 @@ const LIMIT: u64 = 1024 * 1024;
 /// A machine of the file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Host {
-    /// Where ssh goes: a name of the user's ssh configuration, or `user@address`. `None`: the machine's name here.
+pub struct RemoteHost {
+    /// Destination for ssh: a name of the user's ssh configuration, or `user@address`. `None`: the machine's name here.
     #[serde(default)]
     pub address: Option<String>,
     /// The port, if it is not that of the ssh configuration.
     #[serde(default)]
     pub port: Option<u16>,
-    /// How many sessions it holds at once.
+    /// Number of sessions that the host holds at once; `None`: the default.
     #[serde(default)]
     capacity: Option<usize>,
-    /// What `--label` chooses by.
+    /// Labels for the choice by `--label`.
     #[serde(default)]
     pub labels: Vec<String>,
     /// The directory of its sessions, if it is not `~/.amplihack/remote` there.
@@ -36,22 +36,22 @@ pub struct Host {
     pub root: Option<String>,
     /// `slurm`: it is the door to a cluster, and runs nothing itself.
     #[serde(default)]
-    pub scheduler: Option<Scheduler>,
+    pub scheduler: Option<HostScheduler>,
     /// More words for the scheduler: `--partition=agents`.
     #[serde(default)]
     pub options: Vec<String>,
 }
 
-/// What gives sessions of a host to other machines.
+/// Kind of scheduler that gives the sessions of a host to other machines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Scheduler {
+pub enum HostScheduler {
     /// `sbatch` and its kin.
     Slurm,
 }
 
-impl Host {
-    /// How many sessions it holds at once.
+impl RemoteHost {
+    /// The number of sessions that the host holds at once.
     pub fn capacity(&self) -> usize {
         self.capacity.unwrap_or(if self.scheduler.is_some() { QUEUE } else { CAPACITY })
     }
@@ -60,54 +60,62 @@ impl Host {
 /// The machines by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Hosts {
+pub struct RemoteHosts {
     /// As the file says.
     #[serde(default)]
-    pub hosts: BTreeMap<String, Host>,
+    pub hosts: BTreeMap<String, RemoteHost>,
 }
 
-impl Hosts {
-    /// Where the file is: beside the user's configuration.
-    pub fn file(env: &Env) -> Option<PathBuf> {
+impl RemoteHosts {
+    /// The path of the file, beside the user's configuration; `None` if there is no configuration directory.
+    pub fn file_path(env: &Env) -> Option<PathBuf> {
         env.config_home().map(|home| home.join("amplihack/hosts.toml"))
     }
 
     /// Reads the user's file; none at all has no machines.
+    ///
+    /// # Errors
+    /// `Validation` where the file cannot be read, is not TOML of this form, or has a host whose name, address, capacity or root cannot be
+    /// used.
     pub fn load(env: &Env) -> Result<Self, RemoteError> {
-        let Some(path) = Self::file(env) else { return Ok(Self::default()) };
+        let Some(path) = Self::file_path(env) else { return Ok(Self::default()) };
         match amplihack_utils::fs::read_limited(&path, LIMIT) {
             Ok(bytes) => Self::parse(&path, &bytes),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Self::default()),
-            Err(error) => Err(wrong(&path, &error.to_string())),
+            Err(error) => Err(hosts_file_error(&path, &error.to_string())),
         }
     }
 
     fn parse(path: &Path, bytes: &[u8]) -> Result<Self, RemoteError> {
-        let text = str::from_utf8(bytes).map_err(|error| wrong(path, &error.to_string()))?;
-        let hosts: Self = toml::from_str(text).map_err(|error| wrong(path, error.to_string().trim_end()))?;
+        let text = str::from_utf8(bytes).map_err(|error| hosts_file_error(path, &error.to_string()))?;
+        let hosts: Self =
+            toml::from_str(text).map_err(|error| hosts_file_error(path, error.to_string().trim_end()))?;
         for (name, host) in &hosts.hosts {
             if !is_host_name(name) {
-                return Err(wrong(
+                return Err(hosts_file_error(
                     path,
                     &format!("'{name}' is no name for a host: use letters, digits, '.' and '-'"),
                 ));
             }
             let address = host.address.as_deref().unwrap_or(name);
             if address.is_empty() || address.starts_with('-') || address.contains(char::is_whitespace) {
-                return Err(wrong(path, &format!("the address of '{name}' is no destination for ssh")));
+                return Err(hosts_file_error(
+                    path,
+                    &format!("the address of '{name}' is no destination for ssh"),
+                ));
             }
             if host.capacity() == 0 {
-                return Err(wrong(path, &format!("the capacity of '{name}' is 0")));
+                return Err(hosts_file_error(path, &format!("the capacity of '{name}' is 0")));
             }
             if host.root.as_ref().is_some_and(|root| !root.starts_with('/') || root.contains(['\n', '\0'])) {
-                return Err(wrong(path, &format!("the root of '{name}' is no absolute path")));
+                return Err(hosts_file_error(path, &format!("the root of '{name}' is no absolute path")));
             }
         }
         Ok(hosts)
     }
 }
 
-/// Whether `name` may name a machine: it becomes a part of paths and of command lines. The rule of azlin.
+/// Reports whether `name` may name a machine: it becomes a part of paths and of command lines. The rule of azlin.
 pub fn is_host_name(name: &str) -> bool {
     let inside = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.');
     (1..=64).contains(&name.len())
@@ -116,9 +124,10 @@ pub fn is_host_name(name: &str) -> bool {
         && !name.ends_with(['-', '.'])
 }
 
-fn wrong(path: &Path, why: &str) -> RemoteError {
+fn hosts_file_error(path: &Path, why: &str) -> RemoteError {
     RemoteError::Validation(
-        ErrorContext::new(format!("{} cannot be used: {why}", path.display())).with("file", path.display()),
+        ErrorContext::new(format!("{} cannot be used: {why}", path.display()))
+            .with_fact("file", path.display()),
     )
 }
 
@@ -126,8 +135,8 @@ fn wrong(path: &Path, why: &str) -> RemoteError {
 mod tests {
     use super::*;
 
-    fn parse(text: &str) -> Result<Hosts, String> {
-        Hosts::parse(Path::new("hosts.toml"), text.as_bytes()).map_err(|error| error.to_string())
+    fn parse(text: &str) -> Result<RemoteHosts, String> {
+        RemoteHosts::parse(Path::new("hosts.toml"), text.as_bytes()).map_err(|error| error.to_string())
     }
 
     #[test]

@@ -19,32 +19,34 @@ pub mod protocol;
 pub mod results;
 mod runner;
 mod session;
+mod session_command;
 mod size;
 pub mod state;
 pub mod state_lock;
 pub mod transport;
-mod work;
 
 pub use api::{
     capture_output, exec, execute_remote_workflow, kill_session, list_sessions, start_sessions, status,
 };
 pub use backend::Backend;
-pub use client::answers::{HostReport, ListRow, Listing, StartRow, Started, Swept, Waited};
-pub use client::{Client, Progress, Show};
+pub use client::answers::{
+    HostReport, ListRow, SessionListing, StartReport, StartRow, SweepReport, WaitReport,
+};
+pub use client::{Client, RemoteOutputSink, RemoteProgress};
 pub use error::{ErrorContext, RemoteError};
-pub use far::Far;
-pub use hosts::{Host, Hosts, Scheduler, is_host_name};
+pub use far::FarSide;
+pub use hosts::{HostScheduler, RemoteHost, RemoteHosts, is_host_name};
 pub use manager::SessionManager;
-pub use mode::{CommandMode, UnknownMode};
+pub use mode::{CommandMode, UnknownCommandMode};
 pub use options::{
     ExecOptions, IntegrationSummary, KillOptions, KillResult, ListOptions, OutputOptions, PoolStatus, PoolVm,
     RemoteStatus, SessionCounts, SessionOutput, StartOptions, StartResult, StatusOptions, VMOptions,
     WorkflowResult,
 };
 pub use runner::{CommandOutput, RemoteCommandRunner};
-pub use session::{Condition, Session, SessionStatus, is_session_id, new_session_id};
+pub use session::{Session, SessionCondition, SessionStatus, is_session_id, new_session_id};
 pub use size::{UnknownSize, VMSize};
-pub use transport::{Destination, LocalRunner, SshRunner};
+pub use transport::{LocalRunner, SshDestination, SshRunner};
 
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/remote/api.md")]

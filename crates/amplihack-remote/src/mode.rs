@@ -1,4 +1,4 @@
-//! What a remote session does with its prompt.
+//! Modes of work on a prompt in a remote session.
 
 use std::fmt;
 use std::str::FromStr;
@@ -23,7 +23,7 @@ impl CommandMode {
     /// Every mode.
     pub const ALL: [Self; 4] = [Self::Auto, Self::Ultrathink, Self::Analyze, Self::Fix];
 
-    /// Its name on the command line.
+    /// The name of the mode on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Auto => "auto",
@@ -33,35 +33,35 @@ impl CommandMode {
         }
     }
 
-    /// Whether a fault makes its name unknown.
+    /// Reports whether a fault makes the mode's name unknown.
     fn is_unread(self) -> bool {
         match self {
-            Self::Auto => amplihack_utils::sabotage::active("remote-mode-auto"),
-            Self::Ultrathink => amplihack_utils::sabotage::active("remote-mode-ultrathink"),
-            Self::Analyze => amplihack_utils::sabotage::active("remote-mode-analyze"),
-            Self::Fix => amplihack_utils::sabotage::active("remote-mode-fix"),
+            Self::Auto => amplihack_utils::sabotage::is_active("remote-mode-auto"),
+            Self::Ultrathink => amplihack_utils::sabotage::is_active("remote-mode-ultrathink"),
+            Self::Analyze => amplihack_utils::sabotage::is_active("remote-mode-analyze"),
+            Self::Fix => amplihack_utils::sabotage::is_active("remote-mode-fix"),
         }
     }
 }
 
 impl fmt::Display for CommandMode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(if amplihack_utils::sabotage::active("remote-mode-display") { "mode" } else { self.name() })
+        f.pad(if amplihack_utils::sabotage::is_active("remote-mode-display") { "mode" } else { self.name() })
     }
 }
 
 /// A word that names no mode.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown command '{0}': use auto, ultrathink, analyze or fix")]
-pub struct UnknownMode(pub String);
+pub struct UnknownCommandMode(pub String);
 
 impl FromStr for CommandMode {
-    type Err = UnknownMode;
+    type Err = UnknownCommandMode;
 
-    fn from_str(word: &str) -> Result<Self, UnknownMode> {
+    fn from_str(word: &str) -> Result<Self, UnknownCommandMode> {
         let known = Self::ALL.into_iter().find(|mode| mode.name() == word).filter(|mode| !mode.is_unread());
-        let known =
-            known.or_else(|| amplihack_utils::sabotage::active("remote-mode-unknown").then_some(Self::Auto));
-        known.ok_or_else(|| UnknownMode(word.to_owned()))
+        let known = known
+            .or_else(|| amplihack_utils::sabotage::is_active("remote-mode-unknown").then_some(Self::Auto));
+        known.ok_or_else(|| UnknownCommandMode(word.to_owned()))
     }
 }

@@ -1,4 +1,4 @@
-//! What the six commands are asked, and what they answer.
+//! Options and results of the six commands.
 
 use std::path::PathBuf;
 
@@ -13,7 +13,7 @@ use crate::size::VMSize;
 pub struct VMOptions {
     /// The Azure machine to rent.
     pub size: String,
-    /// Where; `None`: `AZURE_REGION`, else `eastus`.
+    /// Azure region; `None`: `AZURE_REGION`, else `eastus`.
     pub region: Option<String>,
     /// Work on this machine, which must be there, and leave it.
     pub vm_name: Option<String>,
@@ -41,12 +41,12 @@ impl Default for VMOptions {
     }
 }
 
-/// One prompt, worked on until its end.
+/// Options of [`exec`](crate::exec): a prompt that is worked on until its end.
 #[derive(Debug, Clone)]
 pub struct ExecOptions {
     /// A directory of the repository whose work is sent.
     pub repo_path: PathBuf,
-    /// How the prompt is worked on.
+    /// The mode of work on the prompt.
     pub command: CommandMode,
     /// The prompt.
     pub prompt: String,
@@ -62,18 +62,18 @@ pub struct ExecOptions {
     pub api_key: String,
 }
 
-/// What came of [`exec`](crate::exec).
+/// The result of [`exec`](crate::exec).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkflowResult {
     /// The exit code on the far side.
     pub exit_code: i32,
-    /// What was brought home, if anything was.
+    /// The results that were brought home; `None` if the session changed nothing.
     pub summary: Option<IntegrationSummary>,
     /// The machine, if it is still there.
     pub vm_name: Option<String>,
 }
 
-/// What was fetched under `refs/remotes/remote-exec/<session>/`.
+/// Summary of the results that were fetched under `refs/remotes/remote-exec/<session>/`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IntegrationSummary {
     /// The branches, in order.
@@ -91,15 +91,15 @@ pub struct IntegrationSummary {
 pub struct StartOptions {
     /// A directory of the repository whose work is sent.
     pub repo_path: PathBuf,
-    /// One session each.
+    /// The prompts, with a session for each.
     pub prompts: Vec<String>,
-    /// How the prompts are worked on.
+    /// The mode of work on the prompts.
     pub command: CommandMode,
     /// The most turns: 1 to 50.
     pub max_turns: u32,
     /// The tier of the machines.
     pub size: VMSize,
-    /// Where; `None`: `AZURE_REGION`, else `eastus`.
+    /// Azure region; `None`: `AZURE_REGION`, else `eastus`.
     pub region: Option<String>,
     /// A local port that an existing tunnel leads from to the machine's ssh.
     pub tunnel_port: Option<u16>,
@@ -116,7 +116,7 @@ pub struct StartResult {
     pub sessions: Vec<Session>,
 }
 
-/// Which sessions to list.
+/// Options of [`list_sessions`](crate::list_sessions): the choice of sessions.
 #[derive(Debug, Clone, Default)]
 pub struct ListOptions {
     /// Only those that stand so.
@@ -125,18 +125,18 @@ pub struct ListOptions {
     pub state_file: Option<PathBuf>,
 }
 
-/// Whose output to show.
+/// Options of [`capture_output`](crate::capture_output): the session, and the number of lines.
 #[derive(Debug, Clone)]
 pub struct OutputOptions {
     /// The session.
     pub session_id: String,
-    /// How many lines of the end.
+    /// Number of lines from the end of the output.
     pub lines: u32,
     /// The state file; `None` as for [`StartOptions`].
     pub state_file: Option<PathBuf>,
 }
 
-/// What a session wrote.
+/// The last output of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionOutput {
     /// The session as it stands now.
@@ -145,7 +145,7 @@ pub struct SessionOutput {
     pub output: String,
 }
 
-/// Which session to end.
+/// Options of [`kill_session`](crate::kill_session): the session to end.
 #[derive(Debug, Clone)]
 pub struct KillOptions {
     /// The session.
@@ -156,20 +156,20 @@ pub struct KillOptions {
     pub state_file: Option<PathBuf>,
 }
 
-/// What came of ending a session.
+/// The result of ending a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KillResult {
     /// The session as it stands now.
     pub session: Session,
-    /// Its machine was asked: `false` for a session that had ended, that was on no machine, or whose machine nobody knows.
+    /// Set if the machine was asked: not if the session had ended or was on no machine, or if nobody knows its machine.
     pub remote_kill_attempted: bool,
     /// Nothing of it runs there, as its machine answered.
     pub remote_kill_succeeded: bool,
-    /// Its slot is free.
+    /// Set if the call freed the session's slot.
     pub capacity_released: bool,
 }
 
-/// Which state to sum up.
+/// Options of [`status`](crate::status): the state file to sum up.
 #[derive(Debug, Clone, Default)]
 pub struct StatusOptions {
     /// The state file; `None` as for [`StartOptions`].
@@ -190,36 +190,36 @@ pub struct RemoteStatus {
 /// Sums over the machines.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct PoolStatus {
-    /// How many machines.
+    /// Number of machines.
     pub total_vms: usize,
-    /// How many sessions they hold together.
+    /// Number of sessions that the machines hold together.
     pub total_capacity: usize,
-    /// How many slots are taken.
+    /// Number of slots in use.
     pub active_sessions: usize,
-    /// How many are free.
+    /// Number of free slots.
     pub available_capacity: usize,
     /// The machines, by name.
     pub vms: Vec<PoolVm>,
 }
 
-/// One machine of the pool.
+/// Machine of the pool, with its slots.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PoolVm {
-    /// Its name.
+    /// The name of the machine.
     pub name: String,
-    /// Its size, where it has one.
+    /// The provider's size of the machine; empty where there is none.
     pub size: String,
-    /// Its region, where it has one.
+    /// The region of the machine; empty where there is none.
     pub region: String,
-    /// How many sessions it holds.
+    /// Number of sessions that the machine holds.
     pub capacity: usize,
-    /// How many slots are taken.
+    /// Number of slots in use.
     pub active_sessions: usize,
-    /// How many are free.
+    /// Number of free slots.
     pub available_capacity: usize,
 }
 
-/// How many sessions stand how.
+/// Number of sessions by status.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct SessionCounts {
     /// Running.

@@ -1,4 +1,4 @@
-//! What this side and the far side say to each other. The page `docs/remote/protocol.md` is the whole of it.
+//! Protocol between this side and the far side. The page `docs/remote/protocol.md` is the whole of it.
 
 use amplihack_utils::secret::Secret;
 use jiff::Timestamp;
@@ -33,59 +33,59 @@ pub struct SessionSpec {
     pub timeout_seconds: Option<u64>,
 }
 
-/// What starting came to.
+/// The result of a start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Claim {
-    /// It was not there, and runs now.
+    /// The session was not there, and runs now.
     Started,
-    /// It was there already; nothing was started.
+    /// The session was there already; nothing was started.
     Already,
 }
 
-/// How the far side sees a session.
+/// State of a session as the far side sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Observed {
     /// The session's id.
     pub id: String,
-    /// How it stands.
+    /// The state of the session.
     pub state: FarState,
-    /// When the program was started.
+    /// Time at which the program was started; `None` before that.
     pub started: Option<Timestamp>,
-    /// When it had ended.
+    /// Time at which the program ended; `None` before that.
     pub ended: Option<Timestamp>,
-    /// How long its log is.
+    /// Length of the session's log in bytes.
     pub log_bytes: u64,
 }
 
-/// How a session stands on the far side.
+/// State of a session on the far side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FarState {
     /// There is no such session.
     Absent,
-    /// It is claimed, and not started yet: its work tree is being made, or a scheduler holds it.
+    /// The session is claimed, and not started yet: its work tree is being made, or a scheduler holds it.
     Waiting,
-    /// Its runner lives.
+    /// The session's runner lives.
     Running,
-    /// It ended with this code.
+    /// The session ended with this code.
     Ended(i32),
     /// `end` ended it; the code is the program's.
     Killed(i32),
-    /// It was started, its runner is gone, and no end was written down: power was lost, or everything was killed.
+    /// The session was started, its runner is gone, and no end was written down: power was lost, or everything was killed.
     Lost,
 }
 
 /// A part of a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Chunk {
-    /// Where it begins.
+    /// Offset of the part in the log, in bytes.
     pub from: u64,
-    /// What is there.
+    /// The bytes of the part; empty if there are none yet.
     pub bytes: Vec<u8>,
 }
 
-/// What a machine has.
+/// Resources and programs of a machine.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Probe {
+pub struct RemoteProbe {
     /// The protocol's version that the runner there speaks.
     pub protocol: u32,
     /// `x86_64`, `aarch64`, …
@@ -102,9 +102,9 @@ pub struct Probe {
     pub programs: Vec<(String, Option<String>)>,
 }
 
-/// What a session's work came to.
+/// The results that were gathered from a session's work.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Collected {
+pub struct CollectedResults {
     /// The length of the bundle `results`; 0 if there is nothing beyond the base.
     pub bytes: u64,
     /// The bundle's SHA-256.

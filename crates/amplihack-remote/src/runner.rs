@@ -2,19 +2,19 @@
 
 use std::path::Path;
 
-use amplihack_utils::hex::hex;
+use amplihack_utils::hex::to_hex;
 use async_trait::async_trait;
 
 use crate::error::RemoteError;
 
-/// What a command answered.
+/// The output of a command.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CommandOutput {
-    /// Its exit code; 128 and the signal's number if a signal ended it.
+    /// Exit code of the command; 128 and the signal's number if a signal ended it.
     pub status: i32,
-    /// What it wrote.
+    /// Standard output of the command.
     pub stdout: String,
-    /// What it complained.
+    /// Standard error of the command.
     pub stderr: String,
 }
 
@@ -23,19 +23,33 @@ pub struct CommandOutput {
 #[async_trait]
 pub trait RemoteCommandRunner: Send + Sync {
     /// Runs azlin with `args`.
+    ///
+    /// # Errors
+    /// `Provisioning` where the runner has no azlin; `Execution` where azlin cannot be run, or its answer is too long; `Transfer` where it
+    /// does not end in time.
     async fn azlin(&self, args: &[String]) -> Result<CommandOutput, RemoteError>;
 
     /// Runs a shell command on a machine, with nothing on its stdin.
+    ///
+    /// # Errors
+    /// `Validation` where the runner does not know the machine; `Transfer` where the machine cannot be asked or does not answer in time;
+    /// `Execution` where the command cannot be given, or its answer is too long.
     async fn connect(&self, vm_name: &str, command: &str) -> Result<CommandOutput, RemoteError>;
 
     /// Copies a file to a machine. A relative destination is below the home there.
+    ///
+    /// # Errors
+    /// `Transfer` where `source` cannot be read or the machine does not store it; else those of [`connect`](Self::connect).
     async fn transfer(&self, source: &Path, vm_name: &str, destination: &Path) -> Result<(), RemoteError>;
 
     /// Runs a shell command on a machine with the file `input` on its stdin, and its stdout in the file `output`, to the byte.
     ///
     /// By way of the other three: the input is copied to a private file there, which is removed as it is read. A secret in the input
     /// is for a short time in that file; runners that have a stdin do better.
-    async fn pipe(
+    ///
+    /// # Errors
+    /// `Transfer` where `input` cannot be read or sent, or `output` cannot be written; else those of [`connect`](Self::connect).
+    async fn run_piped(
         &self,
         vm_name: &str,
         command: &str,
@@ -45,7 +59,7 @@ pub trait RemoteCommandRunner: Send + Sync {
         let answer = match input {
             None => self.connect(vm_name, command).await?,
             Some(input) => {
-                let there = format!(".amplihack-{}", unguessable());
+                let there = format!(".amplihack-{}", unguessable_name());
                 self.transfer(input, vm_name, Path::new(&there)).await?;
                 self.connect(vm_name, &format!("{{ rm -f {there}; {command}\n}} < {there}")).await?
             }
@@ -60,9 +74,9 @@ pub trait RemoteCommandRunner: Send + Sync {
 }
 
 /// A name that nobody else takes.
-fn unguessable() -> String {
+fn unguessable_name() -> String {
     let mut random = [0; 16];
     // Without random bytes the time would do: the directory is the user's own.
     let _ = rustix::rand::getrandom(&mut random[..], rustix::rand::GetRandomFlags::empty());
-    hex(random)
+    to_hex(random)
 }

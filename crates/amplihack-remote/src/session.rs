@@ -4,23 +4,23 @@ use std::fmt;
 use std::str::FromStr;
 
 use amplihack_agent::event::FailKind;
-use amplihack_session::{Evidence, Exit, RunEnd, RunOutcome};
+use amplihack_session::{EndEvidence, ProcessExit, RunEnd, RunOutcome};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// How a session stands, as far as is known for sure.
+/// Status of a session, as far as is known for sure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SessionStatus {
-    /// It has a slot and was not seen to run yet.
+    /// The session was not seen to run yet.
     Pending,
-    /// It was seen to run, and its end was not seen.
+    /// The session was seen to run, and its end was not seen.
     Running,
-    /// It ended with code 0.
+    /// The session ended with code 0.
     Completed,
-    /// It ended otherwise, or could not be started.
+    /// The session ended with another code, or could not be started.
     Failed,
-    /// It was ended by `kill`.
+    /// The session was ended by `kill`.
     Killed,
 }
 
@@ -28,7 +28,7 @@ impl SessionStatus {
     /// Every status.
     pub const ALL: [Self; 5] = [Self::Pending, Self::Running, Self::Completed, Self::Failed, Self::Killed];
 
-    /// Its name.
+    /// The name of the status in files and options.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Pending => "pending",
@@ -39,7 +39,7 @@ impl SessionStatus {
         }
     }
 
-    /// Whether nothing changes it any more.
+    /// Reports whether the session has ended, so that the status changes no more.
     pub const fn is_final(self) -> bool {
         matches!(self, Self::Completed | Self::Failed | Self::Killed)
     }
@@ -62,17 +62,17 @@ impl FromStr for SessionStatus {
     }
 }
 
-/// What stands in the way of knowing more; beside the status, never instead of it.
+/// Obstacle to knowing more about a session; beside the status, never instead of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Condition {
-    /// Its machine did not answer when it was last asked.
+pub enum SessionCondition {
+    /// The session's machine did not answer when it was last asked.
     Unreachable,
-    /// Its machine answered, and neither the session nor its end is there: power was lost, or the machine was made anew.
+    /// The machine answered, and neither the session nor its end is there: power was lost, or the machine was made anew.
     Lost,
 }
 
-impl fmt::Display for Condition {
+impl fmt::Display for SessionCondition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Unreachable => "unreachable",
@@ -88,29 +88,29 @@ pub struct Session {
     pub session_id: String,
     /// The machine that it is on.
     pub vm_name: String,
-    /// Its directory on that machine.
+    /// The session's directory on that machine.
     pub workspace: String,
     /// The name of its view in tmux, which is its id.
     pub tmux_session: String,
-    /// What it was asked to do.
+    /// The prompt of the session.
     pub prompt: String,
-    /// How: the name of a [`CommandMode`](crate::CommandMode).
+    /// The mode of work: the name of a [`CommandMode`](crate::CommandMode).
     pub command: String,
     /// The most turns of the agent.
     pub max_turns: u32,
-    /// How it stands.
+    /// The status of the session.
     pub status: SessionStatus,
     /// The memory that its agent may use, in MB.
     pub memory_mb: Option<u32>,
-    /// When it was written down first.
+    /// Time at which the session was first written down.
     pub created_at: Timestamp,
-    /// When it began to run, by its machine's clock.
+    /// Time at which the session began to run, by its machine's clock; `None` before that.
     #[serde(default)]
     pub started_at: Option<Timestamp>,
-    /// When it ended, by its machine's clock.
+    /// Time at which the session ended, by its machine's clock; `None` before that.
     #[serde(default)]
     pub completed_at: Option<Timestamp>,
-    /// How it ended.
+    /// Exit code of the session; `None` while there is none.
     #[serde(default)]
     pub exit_code: Option<i32>,
 }
@@ -120,21 +120,22 @@ impl Session {
     pub fn run_end(&self) -> Option<RunEnd> {
         match (self.status, self.exit_code) {
             (SessionStatus::Pending | SessionStatus::Running, _) => None,
-            (SessionStatus::Completed, code) => Some(RunEnd::of_exit_file(code.unwrap_or_default())),
-            (SessionStatus::Failed, Some(code)) => Some(RunEnd::of_exit_file(code)),
+            (SessionStatus::Completed, code) => Some(RunEnd::from_exit_file(code.unwrap_or_default())),
+            (SessionStatus::Failed, Some(code)) => Some(RunEnd::from_exit_file(code)),
             (SessionStatus::Failed, None) => {
-                Some(RunEnd::failed(FailKind::Spawn, "the session was lost or could not be started"))
+                Some(RunEnd::from_failure(FailKind::Spawn, "the session was lost or could not be started"))
             }
             (SessionStatus::Killed, code) => {
-                let mut end = RunEnd::of(RunOutcome::Interrupted, "ended by kill", Evidence::Signal);
-                end.event.summary.exit = code.map(Exit::Code);
+                let mut end =
+                    RunEnd::from_outcome(RunOutcome::Interrupted, "ended by kill", EndEvidence::Signal);
+                end.event.summary.exit = code.map(ProcessExit::Code);
                 Some(end)
             }
         }
     }
 }
 
-/// Whether `text` has the form of a session's id; only such text becomes part of a path.
+/// Reports whether `text` has the form of a session's id; only such text becomes part of a path.
 pub fn is_session_id(text: &str) -> bool {
     let bytes = text.as_bytes();
     bytes.len() == 25
@@ -149,7 +150,7 @@ pub fn is_session_id(text: &str) -> bool {
 /// A new id for a session made at `now`, which `taken` does not know yet. `None` if all of this second are taken.
 pub fn new_session_id(now: Timestamp, taken: impl Fn(&str) -> bool) -> Option<String> {
     let second = now.strftime("sess-%Y%m%d-%H%M%S-").to_string();
-    let second = if amplihack_utils::sabotage::active("remote-session-id") {
+    let second = if amplihack_utils::sabotage::is_active("remote-session-id") {
         second.replace("sess-", "id-")
     } else {
         second

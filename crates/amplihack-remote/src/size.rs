@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// A tier. Engines that are not Azure map it to processors and memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum VMSize {
-    /// One session.
+    /// Tier with room for a single session.
     S,
     /// Two sessions.
     M,
@@ -22,11 +22,11 @@ impl VMSize {
     /// Every tier, smallest first.
     pub const ALL: [Self; 4] = [Self::S, Self::M, Self::L, Self::XL];
 
-    /// How many sessions a machine of this tier holds.
+    /// The number of sessions that a machine of this tier holds.
     pub fn capacity(self) -> usize {
         match self {
-            Self::S if amplihack_utils::sabotage::active("remote-size-s") => 2,
-            Self::M if amplihack_utils::sabotage::active("remote-size-m") => 1,
+            Self::S if amplihack_utils::sabotage::is_active("remote-size-s") => 2,
+            Self::M if amplihack_utils::sabotage::is_active("remote-size-m") => 1,
             Self::S => 1,
             Self::M => 2,
             Self::L => 4,
@@ -37,8 +37,8 @@ impl VMSize {
     /// The Azure machine of this tier.
     pub fn azure_size(self) -> &'static str {
         match self {
-            Self::L if amplihack_utils::sabotage::active("remote-size-l") => "Standard_E8s_v5",
-            Self::XL if amplihack_utils::sabotage::active("remote-size-xl") => "Standard_E16s_v5",
+            Self::L if amplihack_utils::sabotage::is_active("remote-size-l") => "Standard_E8s_v5",
+            Self::XL if amplihack_utils::sabotage::is_active("remote-size-xl") => "Standard_E16s_v5",
             Self::S => "Standard_D8s_v3",
             Self::M => "Standard_E8s_v5",
             Self::L => "Standard_E16s_v5",
@@ -46,7 +46,7 @@ impl VMSize {
         }
     }
 
-    /// Its name on the command line.
+    /// The name of the tier on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::S => "s",
@@ -57,18 +57,18 @@ impl VMSize {
     }
 }
 
-/// What a session may use of a machine, for engines that give out processors and memory themselves.
+/// A session's share of a machine, for engines that give out processors and memory themselves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Share {
+pub(crate) struct MachineShare {
     /// Processors.
     pub(crate) processors: usize,
     /// Memory in MB.
     pub(crate) memory_mb: usize,
 }
 
-impl Share {
+impl MachineShare {
     /// The share of each of `sessions` in the Azure machine `sku`; `None`: it is none of the series that are known.
-    pub(crate) fn of(sku: &str, sessions: usize) -> Option<Self> {
+    pub(crate) fn from_sku(sku: &str, sessions: usize) -> Option<Self> {
         let name = sku.strip_prefix("Standard_")?;
         let gb_each = match name.as_bytes().first()? {
             b'D' => 4,
@@ -82,7 +82,7 @@ impl Share {
     }
 
     /// The share in the words of `sbatch`.
-    pub(crate) fn sbatch(self) -> [String; 2] {
+    pub(crate) fn sbatch_options(self) -> [String; 2] {
         [format!("--cpus-per-task={}", self.processors), format!("--mem={}M", self.memory_mb)]
     }
 }
@@ -109,14 +109,18 @@ impl FromStr for VMSize {
 
 #[cfg(test)]
 mod tests {
-    use super::{Share, VMSize};
+    use super::{MachineShare, VMSize};
 
     #[test]
     fn a_tier_is_a_share_of_its_machine() {
-        let shares = VMSize::ALL.map(|size| Share::of(size.azure_size(), size.capacity()).unwrap());
+        let shares =
+            VMSize::ALL.map(|size| MachineShare::from_sku(size.azure_size(), size.capacity()).unwrap());
         assert_eq!(shares.map(|share| share.processors), [8, 4, 4, 4]);
         assert_eq!(shares.map(|share| share.memory_mb), [32_768; 4]);
-        assert_eq!(Share::of("Standard_D2s_v3", 1).unwrap().sbatch(), ["--cpus-per-task=2", "--mem=8192M"]);
+        assert_eq!(
+            MachineShare::from_sku("Standard_D2s_v3", 1).unwrap().sbatch_options(),
+            ["--cpus-per-task=2", "--mem=8192M"]
+        );
         for unknown in [
             "",
             "Standard_",
@@ -125,7 +129,7 @@ mod tests {
             "D2s_v3",
             "Standard_D99999999999999999999s_v3",
         ] {
-            assert_eq!(Share::of(unknown, 1), None, "{unknown}");
+            assert_eq!(MachineShare::from_sku(unknown, 1), None, "{unknown}");
         }
     }
 }

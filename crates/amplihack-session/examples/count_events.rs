@@ -1,4 +1,4 @@
-//! How many events a run of any agent has, and when the first one came, in microseconds: `count_events AGENT PROGRAM ARGS…`.
+//! Number of events of a run of any agent, and the time of the first one in microseconds: `count_events AGENT PROGRAM ARGS…`.
 //!
 //! `cargo xtask bench` measures it beside the SDKs of agents; `PROGRAM` plays a recording.
 
@@ -8,8 +8,8 @@ use std::process::Command;
 use std::time::Instant;
 
 use amplihack_agent::AgentBinary;
-use amplihack_agent::decode::decoder;
-use amplihack_session::{EventRun, Input, Reading, RunSpec};
+use amplihack_agent::decode::new_decoder;
+use amplihack_session::{ChildInput, EventReading, EventRun, RunSpec};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
@@ -20,10 +20,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let agent = agent.parse::<AgentBinary>()?;
     let mut command = Command::new(program);
     command.args(words);
-    let spec = RunSpec { stdin: Input::Bytes(b"go\n".to_vec()), ..RunSpec::new(command) };
+    let spec = RunSpec { stdin: ChildInput::Bytes(b"go\n".to_vec()), ..RunSpec::new(command) };
     let started = Instant::now();
     let (mut count, mut first) = (0_usize, None);
-    let mut run = EventRun::start(spec, Reading::new(decoder(agent))).await?;
+    let mut run = EventRun::start(spec, EventReading::new(new_decoder(agent))).await?;
     while run.next().await?.is_some() {
         count += 1;
         first.get_or_insert_with(|| started.elapsed());

@@ -6,21 +6,21 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use amplihack_utils::sys::{self, ChildOptions, Exit};
+use amplihack_utils::sys::{self, ChildOptions, ProcessExit};
 
 use crate::error::RunError;
 use crate::output::{EndCause, ProcessOutput};
 use crate::run::run_to_end;
-use crate::spec::{Deadlines, Output, RunSpec};
+use crate::spec::{ChildOutput, Deadlines, RunSpec};
 
-/// What a probe keeps of each output.
+/// Number of bytes that a probe keeps of each output.
 const PROBE_OUTPUT: usize = 64 * 1024;
 
-/// What a probed program said.
+/// Exit and output of a probed program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProbeOutput {
-    /// How it ended.
-    pub exit: Exit,
+    /// Exit of the program.
+    pub exit: ProcessExit,
     /// The first 64 KiB of its standard output.
     pub stdout: Vec<u8>,
     /// The first 64 KiB of its standard error.
@@ -28,15 +28,22 @@ pub struct ProbeOutput {
 }
 
 /// Starts a run and blocks until its end. May be called from anywhere, also from within a runtime, which it blocks.
+///
+/// # Errors
+/// Those of [`run_to_end`], and [`RunError::Watch`] if no thread or runtime can be had.
 pub fn run_blocking(spec: RunSpec) -> Result<ProcessOutput, RunError> {
     let program = spec.command.get_program().to_os_string();
-    block_on_thread(|| run_to_end(spec)).map_err(RunError::watch(&program, "have a thread and a runtime"))?
+    block_on_thread(|| run_to_end(spec))
+        .map_err(RunError::watch_error(&program, "have a thread and a runtime"))?
 }
 
 /// Runs a future of this crate to its end on a thread with a runtime of its own, since a runtime within a runtime panics.
+///
+/// # Errors
+/// The system's error, if no thread or runtime can be had.
 pub fn block_on_thread<T: Send, F: Future<Output = T>>(make: impl FnOnce() -> F + Send) -> io::Result<T> {
     std::thread::scope(|scope| {
-        let work = || Ok(runtime()?.block_on(make()));
+        let work = || Ok(build_runtime()?.block_on(make()));
         let thread = std::thread::Builder::new().name("amplihack-run".into()).spawn_scoped(scope, work)?;
         thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })
@@ -54,7 +61,10 @@ pub fn become_program(mut command: Command) -> RunError {
 /// the answer is its id, which stays its own until this process ends.
 ///
 /// For a runner that writes down itself who it is and how it ended: nobody here waits for it.
-pub fn detach(mut command: Command) -> Result<u32, RunError> {
+///
+/// # Errors
+/// [`RunError::Spawn`] if the program cannot be started.
+pub fn spawn_detached(mut command: Command) -> Result<u32, RunError> {
     sys::prepare_child(&mut command, ChildOptions { session: true, ..ChildOptions::default() });
     let spawned = command.spawn();
     let child = spawned
@@ -63,28 +73,33 @@ pub fn detach(mut command: Command) -> Result<u32, RunError> {
 }
 
 /// A runtime with all that runs need, on the thread that uses it.
-pub fn runtime() -> io::Result<tokio::runtime::Runtime> {
+///
+/// # Errors
+/// The system's error, if the runtime cannot be had: for want of file descriptors, for example.
+pub fn build_runtime() -> io::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_current_thread().enable_all().build()
 }
 
 /// Runs a program that answers by itself and soon, such as `agent --version`, with nothing on stdin; blocks.
 ///
-/// Whatever is left of it after its end or after `timeout` is ended. A probe that takes longer is
-/// [`RunError::TimedOut`].
-pub fn probe(command: Command, timeout: Duration) -> Result<ProbeOutput, RunError> {
+/// Whatever is left of it after its end or after `timeout` is ended.
+///
+/// # Errors
+/// [`RunError::TimedOut`] if the probe takes longer than `timeout`, and those of [`run_blocking`].
+pub fn probe_program(command: Command, timeout: Duration) -> Result<ProbeOutput, RunError> {
     static PROBES: AtomicU64 = AtomicU64::new(0);
     let program = command.get_program().to_os_string();
     let number = PROBES.fetch_add(1, Ordering::Relaxed);
     let outcome = run_blocking(RunSpec {
-        stdout: Output::Head(PROBE_OUTPUT),
-        stderr: Output::Head(PROBE_OUTPUT),
+        stdout: ChildOutput::Head(PROBE_OUTPUT),
+        stderr: ChildOutput::Head(PROBE_OUTPUT),
         deadlines: Deadlines { total: Some(timeout), ..Deadlines::default() },
         grace: Duration::from_millis(200),
         tag: format!("probe-{}-{number}", std::process::id()),
         ..RunSpec::new(command)
     })?;
     match outcome.cause {
-        EndCause::Ended | EndCause::Lingered | EndCause::Interrupted(_) => {
+        EndCause::Ended | EndCause::Lingered | EndCause::Unguarded | EndCause::Interrupted(_) => {
             Ok(ProbeOutput { exit: outcome.exit, stdout: outcome.stdout.bytes, stderr: outcome.stderr.bytes })
         }
         EndCause::Deadline(_) => Err(RunError::TimedOut { program, after: timeout }),
@@ -97,23 +112,23 @@ mod tests {
 
     use amplihack_utils::sys::{self, Signal};
 
-    use super::{detach, run_blocking};
-    use crate::spec::{Output, RunSpec};
+    use super::{run_blocking, spawn_detached};
+    use crate::spec::{ChildOutput, RunSpec};
 
     #[test]
     fn what_is_detached_leads_a_session_and_outlives_who_started_it() {
         let mut command = Command::new("sleep");
         command.arg("600").stdin(Stdio::null());
         // A death signal would follow this thread.
-        let pid = std::thread::spawn(|| detach(command)).join().unwrap().unwrap();
+        let pid = std::thread::spawn(|| spawn_detached(command)).join().unwrap().unwrap();
         std::thread::sleep(std::time::Duration::from_millis(50));
-        let found = sys::living(pid).unwrap();
+        let found = sys::living_process(pid).unwrap();
         assert_eq!((found.sid, found.pgid), (pid, pid));
         sys::send_to_process(pid, Signal::KILL).unwrap();
-        while !sys::reap(pid) {
+        while !sys::reap_orphan(pid) {
             std::thread::yield_now();
         }
-        assert!(detach(Command::new("/nonexistent/program")).is_err());
+        assert!(spawn_detached(Command::new("/nonexistent/program")).is_err());
     }
 
     #[test]
@@ -124,7 +139,7 @@ mod tests {
                 "-c",
                 "read _ _ _ _ pgid sid _ </proc/$$/stat; echo $(($pgid == $$)) $(($sid == $$))",
             ]);
-            let spec = RunSpec { stdout: Output::Head(100), session, ..RunSpec::new(command) };
+            let spec = RunSpec { stdout: ChildOutput::Head(100), session, ..RunSpec::new(command) };
             let said = run_blocking(spec).unwrap().stdout.bytes;
             assert_eq!(String::from_utf8(said).unwrap(), format!("1 {}\n", u8::from(session)));
         }

@@ -1,10 +1,10 @@
-//! Why a run could not be started or watched.
+//! Errors of a run that could not be started or watched.
 
 use std::ffi::OsString;
 use std::io;
 use std::time::Duration;
 
-use amplihack_utils::error::{ExitKind, Explain};
+use amplihack_utils::error::{ErrorExplanation, ExitKind};
 use amplihack_utils::log::LogError;
 
 /// A run that did not come to an end of its own. Whatever it had started is ended.
@@ -12,11 +12,11 @@ use amplihack_utils::log::LogError;
 #[non_exhaustive]
 pub enum RunError {
     /// The program could not be started.
-    #[error("start {}: {source}; {}", program.display(), advice(source))]
+    #[error("start {}: {source}; {}", program.display(), spawn_advice(source))]
     Spawn {
         /// The program, as the command names it.
         program: OsString,
-        /// What the system said.
+        /// Error that the system reported.
         source: io::Error,
     },
     /// A system call that the watching needs failed.
@@ -24,9 +24,9 @@ pub enum RunError {
     Watch {
         /// The program that was to be watched.
         program: OsString,
-        /// What was tried.
+        /// Step that was tried.
         what: &'static str,
-        /// What the system said.
+        /// Error that the system reported.
         source: io::Error,
     },
     /// The run's journal cannot be written, so nothing more of it is shown.
@@ -40,19 +40,19 @@ pub enum RunError {
     TimedOut {
         /// The probed program.
         program: OsString,
-        /// How long it had.
+        /// Time that the probe had.
         after: Duration,
     },
 }
 
 impl RunError {
-    pub(crate) fn watch(program: &OsString, what: &'static str) -> impl FnOnce(io::Error) -> Self {
+    pub(crate) fn watch_error(program: &OsString, what: &'static str) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::Watch { program: program.clone(), what, source }
     }
 }
 
-/// What to do about a program that does not start.
-fn advice(error: &io::Error) -> &'static str {
+/// Next step for a program that does not start.
+fn spawn_advice(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::NotFound => "check that the program, its interpreter and the working directory exist",
         io::ErrorKind::PermissionDenied => {
@@ -67,7 +67,7 @@ fn advice(error: &io::Error) -> &'static str {
     }
 }
 
-impl Explain for RunError {
+impl ErrorExplanation for RunError {
     fn kind(&self) -> &'static str {
         match self {
             Self::Spawn { .. } => "spawn_failed",
@@ -78,7 +78,7 @@ impl Explain for RunError {
         }
     }
 
-    fn exit(&self) -> ExitKind {
+    fn exit_kind(&self) -> ExitKind {
         match self {
             Self::Spawn { source, .. } if source.kind() == io::ErrorKind::NotFound => ExitKind::NotFound,
             Self::Spawn { .. } | Self::Watch { .. } | Self::Journal(_) | Self::Lost => ExitKind::Failed,
@@ -91,7 +91,7 @@ impl Explain for RunError {
 mod tests {
     use std::io;
 
-    use super::{ExitKind, Explain, RunError};
+    use super::{ErrorExplanation, ExitKind, RunError};
 
     #[test]
     fn a_missing_program_is_named_with_what_to_do() {
@@ -100,6 +100,6 @@ mod tests {
             error.to_string(),
             "start claude: entity not found; check that the program, its interpreter and the working directory exist"
         );
-        assert_eq!((error.kind(), error.exit()), ("spawn_failed", ExitKind::NotFound));
+        assert_eq!((error.kind(), error.exit_kind()), ("spawn_failed", ExitKind::NotFound));
     }
 }

@@ -1,4 +1,4 @@
-//! What is done to a run's processes, and when: a state machine without processes, pipes or clocks.
+//! Steps that end a run's processes, and their times: a state machine without processes, pipes or clocks.
 //!
 //! A run ends by one of three ways: its child ends, a signal reaches this process, or a deadline passes. From then on
 //! time only leads forward, from asking to SIGTERM to SIGKILL to an end, so that every wait has one.
@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 
 use amplihack_utils::sys::Signal;
 
-use crate::output::{Deadline, EndCause};
-use crate::spec::{Deadlines, Terminal};
+use crate::output::{DeadlineKind, EndCause};
+use crate::spec::{Deadlines, TerminalMode};
 
-/// How long each step of an ending may take.
+/// Time that each step of an ending may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Graces {
+pub struct EscalationGraces {
     /// From a passed-on signal to SIGTERM, and from there to SIGKILL, while the child runs.
     pub step: Duration,
     /// After the child's own end: for pipes that somebody else holds open.
@@ -27,7 +27,7 @@ pub struct Graces {
     pub linger: Duration,
 }
 
-impl Graces {
+impl EscalationGraces {
     /// The usual graces, none longer than `step`, but for the last. A step of more than a day counts as a day.
     pub fn new(step: Duration) -> Self {
         let step = step.min(Duration::from_hours(24));
@@ -43,10 +43,10 @@ impl Graces {
     }
 }
 
-/// What the machine is told.
+/// Input of the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Input {
-    /// This process received a signal that ends runs.
+pub enum EscalationInput {
+    /// Signal that this process received and that ends runs.
     Signal(Signal),
     /// The child wrote something.
     Output,
@@ -58,13 +58,15 @@ pub enum Input {
     Drained,
     /// So many processes of the run, apart from the child, were alive just now.
     Members(usize),
+    /// Whoever watches the run's guard wants it ended.
+    Stop,
     /// Time passed.
     Tick,
 }
 
 /// Whom a signal is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Target {
+pub enum SignalTarget {
     /// The child alone.
     Child,
     /// The child's process group.
@@ -73,11 +75,11 @@ pub enum Target {
     Tree,
 }
 
-/// What the machine wants done, in this order.
+/// Action that the machine wants done, in the order returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Action {
+pub enum EscalationAction {
     /// Send a signal. To a tree each process gets each signal once; SIGKILL as often as it is wanted.
-    Send(Target, Signal),
+    Send(SignalTarget, Signal),
     /// Count the members now, and again whenever those counted have ended.
     Count,
     /// The members that were just sent a signal are what the child left in the background.
@@ -87,14 +89,14 @@ pub enum Action {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Step {
+enum EndingStep {
     Asked,
     Term,
     Kill,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Phase {
+enum EscalationPhase {
     /// The child runs, and may.
     Running,
     /// The child ended by itself; its last output is waited for.
@@ -107,23 +109,23 @@ enum Phase {
     },
     /// The run is being ended.
     Ending {
-        step: Step,
+        step: EndingStep,
         until: Instant,
     },
     Done,
 }
 
-/// The machine. Feed it with [`step`](Self::step), and with [`Input::Tick`] at [`wake`](Self::wake).
+/// The machine. Feed it with [`take_input`](Self::take_input), and with [`EscalationInput::Tick`] at [`next_wake`](Self::next_wake).
 #[derive(Debug)]
-pub struct Escalation {
-    terminal: Terminal,
-    graces: Graces,
+pub struct EscalationMachine {
+    terminal: TerminalMode,
+    graces: EscalationGraces,
     deadlines: Deadlines,
     started: Instant,
     last_output: Option<Instant>,
-    /// When the child said that it is done.
+    /// Time at which the child reported that it is done.
     over: Option<Instant>,
-    phase: Phase,
+    phase: EscalationPhase,
     cause: EndCause,
     /// The signal that was passed on last.
     passed_on: Option<Signal>,
@@ -131,9 +133,9 @@ pub struct Escalation {
     drained: bool,
 }
 
-impl Escalation {
+impl EscalationMachine {
     /// A run that started at `now`. For a run whose output is not read, leave `startup` and `idle` unset.
-    pub fn new(terminal: Terminal, graces: Graces, deadlines: Deadlines, now: Instant) -> Self {
+    pub fn new(terminal: TerminalMode, graces: EscalationGraces, deadlines: Deadlines, now: Instant) -> Self {
         Self {
             terminal,
             graces,
@@ -141,7 +143,7 @@ impl Escalation {
             started: now,
             last_output: None,
             over: None,
-            phase: Phase::Running,
+            phase: EscalationPhase::Running,
             cause: EndCause::Ended,
             passed_on: None,
             exited: false,
@@ -154,41 +156,42 @@ impl Escalation {
         self.cause
     }
 
-    /// When to come back at the latest. `None`: there is nothing that time alone would change.
-    pub fn wake(&self) -> Option<Instant> {
+    /// Latest time to come back. `None`: there is nothing that time alone would change.
+    pub fn next_wake(&self) -> Option<Instant> {
         match self.phase {
-            Phase::Running => self.next_deadline().map(|(at, _)| at),
-            Phase::Draining { until } | Phase::Settling { until } | Phase::Ending { until, .. } => {
-                Some(until)
-            }
-            Phase::Done => None,
+            EscalationPhase::Running => self.next_deadline().map(|(at, _)| at),
+            EscalationPhase::Draining { until }
+            | EscalationPhase::Settling { until }
+            | EscalationPhase::Ending { until, .. } => Some(until),
+            EscalationPhase::Done => None,
         }
     }
 
-    /// Takes one input at the time `now`, and says what to do. After [`Action::Done`] it says nothing any more.
+    /// Takes one input at the time `now`, and returns what to do. After [`EscalationAction::Done`] it returns nothing any more.
     #[must_use]
-    pub fn step(&mut self, now: Instant, input: Input) -> Vec<Action> {
-        if self.phase == Phase::Done {
+    pub fn take_input(&mut self, now: Instant, input: EscalationInput) -> Vec<EscalationAction> {
+        if self.phase == EscalationPhase::Done {
             return Vec::new();
         }
         match input {
-            Input::Tick => self.time(now),
-            Input::Signal(signal) => self.signal(now, signal),
-            Input::Output => {
+            EscalationInput::Tick => self.pass_time(now),
+            EscalationInput::Signal(signal) => self.take_signal(now, signal),
+            EscalationInput::Output => {
                 self.last_output = Some(now);
                 Vec::new()
             }
-            Input::Over => {
+            EscalationInput::Over => {
                 self.over.get_or_insert(now);
                 Vec::new()
             }
-            Input::Exited => self.exited(now),
-            Input::Drained => self.drained(now),
-            Input::Members(count) => self.members(now, count),
+            EscalationInput::Stop => self.stop_unguarded(now),
+            EscalationInput::Exited => self.note_exit(now),
+            EscalationInput::Drained => self.note_drained(now),
+            EscalationInput::Members(count) => self.note_members(now, count),
         }
     }
 
-    /// What passes next, and why the run ends then. Once there was output, silence is counted from there; once the child
+    /// The deadline that passes next, and the cause of the end then. Once there was output, silence is counted from there; once the child
     /// is done, only its end is waited for.
     fn next_deadline(&self) -> Option<(Instant, EndCause)> {
         let Deadlines { startup, idle, total } = self.deadlines;
@@ -199,9 +202,9 @@ impl Escalation {
             wait.and_then(|wait| from.checked_add(wait)).map(|at| (at, why))
         };
         [
-            after(self.started, startup, EndCause::Deadline(Deadline::Startup)),
-            after(idle_from, idle, EndCause::Deadline(Deadline::Idle)),
-            after(self.started, total, EndCause::Deadline(Deadline::Total)),
+            after(self.started, startup, EndCause::Deadline(DeadlineKind::Startup)),
+            after(idle_from, idle, EndCause::Deadline(DeadlineKind::Idle)),
+            after(self.started, total, EndCause::Deadline(DeadlineKind::Total)),
             // One that goes on after its word is not done yet.
             self.over
                 .and_then(|over| after(over.max(idle_from), Some(self.graces.linger), EndCause::Lingered)),
@@ -211,140 +214,163 @@ impl Escalation {
         .min_by_key(|(at, _)| *at)
     }
 
-    fn time(&mut self, now: Instant) -> Vec<Action> {
+    fn pass_time(&mut self, now: Instant) -> Vec<EscalationAction> {
         match self.phase {
-            Phase::Running => match self.next_deadline() {
+            EscalationPhase::Running => match self.next_deadline() {
                 Some((at, why)) if at <= now => {
                     self.cause = why;
-                    self.ask(now, Signal::INT)
+                    self.ask_to_end(now, Signal::INT)
                 }
                 _ => Vec::new(),
             },
-            Phase::Draining { until } if until <= now => self.settle(now),
-            Phase::Settling { until } if until <= now => self.sweep(now),
-            Phase::Ending { step: Step::Asked, until } if until <= now => {
-                self.end(Step::Term, now + self.graces.step)
+            EscalationPhase::Draining { until } if until <= now => self.begin_settling(now),
+            EscalationPhase::Settling { until } if until <= now => self.begin_sweep(now),
+            EscalationPhase::Ending { step: EndingStep::Asked, until } if until <= now => {
+                self.end_with(EndingStep::Term, now + self.graces.step)
             }
-            Phase::Ending { step: Step::Term, until } if until <= now => {
-                self.end(Step::Kill, now + self.graces.kill)
+            EscalationPhase::Ending { step: EndingStep::Term, until } if until <= now => {
+                self.end_with(EndingStep::Kill, now + self.graces.kill)
             }
-            Phase::Ending { step: Step::Kill, until } if until <= now => self.done(),
+            EscalationPhase::Ending { step: EndingStep::Kill, until } if until <= now => self.finish_run(),
             _ => Vec::new(),
         }
     }
 
-    fn signal(&mut self, now: Instant, signal: Signal) -> Vec<Action> {
+    /// Ends a run that nobody guards: it is killed, since its tools run meanwhile, and a signal that ends a hook first lets the call run
+    /// that waits for it.
+    fn stop_unguarded(&mut self, now: Instant) -> Vec<EscalationAction> {
         match self.phase {
-            Phase::Running => {
+            EscalationPhase::Running => {
+                self.cause = EndCause::Unguarded;
+                self.end_with(EndingStep::Kill, now + self.graces.kill)
+            }
+            EscalationPhase::Ending { step: EndingStep::Asked | EndingStep::Term, .. } => {
+                self.end_with(EndingStep::Kill, now + self.graces.kill)
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn take_signal(&mut self, now: Instant, signal: Signal) -> Vec<EscalationAction> {
+        match self.phase {
+            EscalationPhase::Running => {
                 self.cause = EndCause::Interrupted(signal);
-                self.ask(now, signal)
+                self.ask_to_end(now, signal)
             }
             // The child ended before the signal came: the outcome is the child's, only the rest is hurried.
-            Phase::Draining { .. } | Phase::Settling { .. } => match self.terminal {
-                Terminal::Detached => self.sweep(now),
-                Terminal::Owned => self.done(),
+            EscalationPhase::Draining { .. } | EscalationPhase::Settling { .. } => match self.terminal {
+                TerminalMode::Detached => self.begin_sweep(now),
+                TerminalMode::Owned => self.finish_run(),
             },
-            Phase::Ending { step, .. } => {
+            EscalationPhase::Ending { step, .. } => {
                 // A closed terminal brings SIGHUP and SIGTERM together; that is no second request. A second Ctrl-C is.
                 let again = signal == Signal::INT || self.passed_on == Some(signal);
                 match step {
-                    Step::Asked if again => self.end(Step::Term, now + self.graces.step),
-                    Step::Term if again => self.end(Step::Kill, now + self.graces.kill),
-                    Step::Asked if !self.exited => {
+                    EndingStep::Asked if again => self.end_with(EndingStep::Term, now + self.graces.step),
+                    EndingStep::Term if again => self.end_with(EndingStep::Kill, now + self.graces.kill),
+                    EndingStep::Asked if !self.exited => {
                         self.passed_on = Some(signal);
-                        vec![Action::Send(self.asked(), signal)]
+                        vec![EscalationAction::Send(self.asked_target(), signal)]
                     }
                     _ => Vec::new(),
                 }
             }
-            Phase::Done => Vec::new(),
+            EscalationPhase::Done => Vec::new(),
         }
     }
 
-    fn exited(&mut self, now: Instant) -> Vec<Action> {
+    fn note_exit(&mut self, now: Instant) -> Vec<EscalationAction> {
         if self.exited {
             return Vec::new();
         }
         self.exited = true;
         match (self.phase, self.terminal) {
-            (Phase::Running, _) if self.drained => self.settle(now),
-            (Phase::Running, _) => {
-                self.phase = Phase::Draining { until: now + self.graces.drain };
+            (EscalationPhase::Running, _) if self.drained => self.begin_settling(now),
+            (EscalationPhase::Running, _) => {
+                self.phase = EscalationPhase::Draining { until: now + self.graces.drain };
                 Vec::new()
             }
-            (Phase::Ending { .. }, Terminal::Detached) => vec![Action::Count],
-            (Phase::Ending { .. }, Terminal::Owned) => self.done(),
+            (EscalationPhase::Ending { .. }, TerminalMode::Detached) => vec![EscalationAction::Count],
+            (EscalationPhase::Ending { .. }, TerminalMode::Owned) => self.finish_run(),
             _ => Vec::new(),
         }
     }
 
-    fn drained(&mut self, now: Instant) -> Vec<Action> {
+    fn note_drained(&mut self, now: Instant) -> Vec<EscalationAction> {
         self.drained = true;
-        if matches!(self.phase, Phase::Draining { .. }) { self.settle(now) } else { Vec::new() }
+        if matches!(self.phase, EscalationPhase::Draining { .. }) {
+            self.begin_settling(now)
+        } else {
+            Vec::new()
+        }
     }
 
-    fn members(&mut self, now: Instant, count: usize) -> Vec<Action> {
+    fn note_members(&mut self, now: Instant, count: usize) -> Vec<EscalationAction> {
         match self.phase {
-            Phase::Settling { .. } | Phase::Ending { .. } if self.exited && count == 0 => self.done(),
-            Phase::Ending { step: Step::Asked, .. } if self.exited => {
-                self.end(Step::Term, now + self.graces.sweep)
+            EscalationPhase::Settling { .. } | EscalationPhase::Ending { .. }
+                if self.exited && count == 0 =>
+            {
+                self.finish_run()
+            }
+            EscalationPhase::Ending { step: EndingStep::Asked, .. } if self.exited => {
+                self.end_with(EndingStep::Term, now + self.graces.sweep)
             }
             // New ones appeared while the others were being ended.
-            Phase::Ending { step: Step::Term, .. } if count > 0 => {
-                vec![Action::Send(self.rest(), Signal::TERM)]
+            EscalationPhase::Ending { step: EndingStep::Term, .. } if count > 0 => {
+                vec![EscalationAction::Send(self.rest_target(), Signal::TERM)]
             }
-            Phase::Ending { step: Step::Kill, .. } if count > 0 => {
-                vec![Action::Send(self.rest(), Signal::KILL)]
+            EscalationPhase::Ending { step: EndingStep::Kill, .. } if count > 0 => {
+                vec![EscalationAction::Send(self.rest_target(), Signal::KILL)]
             }
             _ => Vec::new(),
         }
     }
 
     /// Passes a signal on for the first time.
-    fn ask(&mut self, now: Instant, signal: Signal) -> Vec<Action> {
+    fn ask_to_end(&mut self, now: Instant, signal: Signal) -> Vec<EscalationAction> {
         self.passed_on = Some(signal);
-        self.phase = Phase::Ending { step: Step::Asked, until: now + self.graces.step };
-        vec![Action::Send(self.asked(), signal)]
+        self.phase = EscalationPhase::Ending { step: EndingStep::Asked, until: now + self.graces.step };
+        vec![EscalationAction::Send(self.asked_target(), signal)]
     }
 
-    fn end(&mut self, step: Step, until: Instant) -> Vec<Action> {
-        self.phase = Phase::Ending { step, until };
-        let signal = if step == Step::Kill { Signal::KILL } else { Signal::TERM };
-        vec![Action::Send(self.rest(), signal)]
+    fn end_with(&mut self, step: EndingStep, until: Instant) -> Vec<EscalationAction> {
+        self.phase = EscalationPhase::Ending { step, until };
+        let signal = if step == EndingStep::Kill { Signal::KILL } else { Signal::TERM };
+        vec![EscalationAction::Send(self.rest_target(), signal)]
     }
 
-    fn settle(&mut self, now: Instant) -> Vec<Action> {
+    fn begin_settling(&mut self, now: Instant) -> Vec<EscalationAction> {
         match self.terminal {
-            Terminal::Owned => self.done(),
-            Terminal::Detached => {
-                self.phase = Phase::Settling { until: now + self.graces.settle };
-                vec![Action::Count]
+            TerminalMode::Owned => self.finish_run(),
+            TerminalMode::Detached => {
+                self.phase = EscalationPhase::Settling { until: now + self.graces.settle };
+                vec![EscalationAction::Count]
             }
         }
     }
 
-    fn sweep(&mut self, now: Instant) -> Vec<Action> {
-        let mut actions = self.end(Step::Term, now + self.graces.sweep);
-        actions.push(Action::NameBackground);
+    fn begin_sweep(&mut self, now: Instant) -> Vec<EscalationAction> {
+        let mut actions = self.end_with(EndingStep::Term, now + self.graces.sweep);
+        actions.push(EscalationAction::NameBackground);
         actions
     }
 
-    fn done(&mut self) -> Vec<Action> {
-        self.phase = Phase::Done;
-        vec![Action::Done]
+    fn finish_run(&mut self) -> Vec<EscalationAction> {
+        self.phase = EscalationPhase::Done;
+        vec![EscalationAction::Done]
     }
 
-    fn asked(&self) -> Target {
+    fn asked_target(&self) -> SignalTarget {
         match self.terminal {
-            Terminal::Detached => Target::Group,
-            Terminal::Owned => Target::Child,
+            TerminalMode::Detached => SignalTarget::Group,
+            TerminalMode::Owned => SignalTarget::Child,
         }
     }
 
-    fn rest(&self) -> Target {
+    fn rest_target(&self) -> SignalTarget {
         match self.terminal {
-            Terminal::Detached => Target::Tree,
-            Terminal::Owned => Target::Child,
+            TerminalMode::Detached => SignalTarget::Tree,
+            TerminalMode::Owned => SignalTarget::Child,
         }
     }
 }

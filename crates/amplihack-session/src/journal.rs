@@ -1,4 +1,4 @@
-//! What a run did, on disk before anybody sees it: `$AMPLIHACK_HOME/sessions/<id>/`.
+//! Journal of a run, on disk before anybody sees its events: `$AMPLIHACK_HOME/sessions/<id>/`.
 //!
 //! `events.jsonl` holds the events with the lines behind them, one JSON object a line; `run.json` says whose they are, and
 //! once the run is over how it ended. A run without its end whose process is gone was killed.
@@ -8,37 +8,37 @@ use std::path::{Path, PathBuf};
 
 #[cfg(feature = "schema")]
 use amplihack_agent::event::schema;
-use amplihack_agent::event::{AgentEvent, Envelope, Totals};
-use amplihack_agent::ledger::Ledger;
+use amplihack_agent::event::{AgentEvent, Envelope, UsageTotals};
+use amplihack_agent::ledger::UsageLedger;
 use amplihack_utils::agent_binary::AgentBinary;
-use amplihack_utils::fs::{Durability, create_private_dir, read_regular, write_atomic};
-use amplihack_utils::launcher_context::{SessionId, sessions};
+use amplihack_utils::fs::{WriteDurability, create_private_dir, read_regular, write_atomic};
+use amplihack_utils::launcher_context::{SessionId, sessions_directory};
 use amplihack_utils::log::{JsonLog, LogError, read_from};
 use amplihack_utils::sys;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::run_end::{Evidence, RunEnd};
+use crate::run_end::{EndEvidence, RunEnd};
 
 /// The largest `run.json` that is read. Its only long part is the agent's last text.
 const MAX_RECORD: u64 = 16 * 1024 * 1024;
 
-/// What `run.json` says.
+/// Content of `run.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct RunRecord {
     /// The agent.
-    #[cfg_attr(feature = "schema", schemars(schema_with = "schema::agent"))]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "schema::agent_schema"))]
     pub agent: AgentBinary,
-    /// Where it worked; what is not UTF-8 in it is replaced.
+    /// Working directory of the run; bytes that are not UTF-8 are replaced.
     pub cwd: String,
     /// The process that reads the run.
     pub pid: u32,
-    /// When that process started, in clock ticks since boot.
+    /// Start time of that process, in clock ticks since boot.
     pub start_time: u64,
-    /// When the run started.
-    #[cfg_attr(feature = "schema", schemars(schema_with = "schema::time"))]
+    /// Time at which the run started.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "schema::time_schema"))]
     pub started_at: Timestamp,
     /// The agent's own name of its session, to resume it by.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -46,24 +46,24 @@ pub struct RunRecord {
     /// The model, as the agent named it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// When it ended.
+    /// Time at which the run ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schema", schemars(schema_with = "schema::time"))]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "schema::time_schema"))]
     pub ended_at: Option<Timestamp>,
     /// The end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end: Option<RunEnd>,
-    /// What it used.
+    /// Tokens and money that the run used.
     #[serde(default)]
-    pub usage: Totals,
-    /// What earlier runs of the agent's session had used, where the agent's own total held that too.
+    pub usage: UsageTotals,
+    /// Tokens and money that earlier runs of the agent's session had used, where the agent's own total held that too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub used_before: Option<Totals>,
+    pub used_before: Option<UsageTotals>,
 }
 
 impl RunRecord {
     /// The record of a run that this process starts now.
-    pub fn of_this_process(agent: AgentBinary, cwd: &Path) -> Self {
+    pub fn from_this_process(agent: AgentBinary, cwd: &Path) -> Self {
         let pid = std::process::id();
         Self {
             agent,
@@ -75,13 +75,13 @@ impl RunRecord {
             model: None,
             ended_at: None,
             end: None,
-            usage: Totals::default(),
+            usage: UsageTotals::default(),
             used_before: None,
         }
     }
 
-    /// How the run stands, in a word.
-    pub fn state(&self) -> &'static str {
+    /// State of the run in a word: `running`, `killed`, or the outcome.
+    pub fn state_name(&self) -> &'static str {
         match &self.end {
             Some(end) => end.name(),
             None if self.is_running() => "running",
@@ -89,7 +89,7 @@ impl RunRecord {
         }
     }
 
-    /// Whether the run goes on: it has no end, and the process that reads it lives.
+    /// Reports whether the run still runs: it has no end, and the process that reads it lives.
     pub fn is_running(&self) -> bool {
         self.end.is_none() && sys::process_alive(self.pid, self.start_time)
     }
@@ -110,12 +110,16 @@ pub fn events_path(directory: &Path) -> PathBuf {
 
 impl Journal {
     /// Makes the journal of session `id` below `home`, private to this user, and writes its record.
+    ///
+    /// # Errors
+    /// [`LogError::Io`] if the directory, the log or the record cannot be written, [`LogError::Lock`] if another writer does not let go of
+    /// the log.
     pub fn create(home: &Path, id: &SessionId, record: RunRecord) -> Result<Self, LogError> {
         let directory = id.directory(home);
         create_private_dir(&directory).map_err(|source| LogError::Io { path: directory.clone(), source })?;
         let log = JsonLog::open(&events_path(&directory))?;
         let journal = Self { record, record_path: directory.join("run.json"), log, buffer: Vec::new() };
-        journal.write_record(Durability::Process)?;
+        journal.write_record(WriteDurability::Process)?;
         Ok(journal)
     }
 
@@ -126,7 +130,7 @@ impl Journal {
             if let AgentEvent::Started(started) = &event.event {
                 self.record.agent_session.clone_from(&started.agent_session);
                 self.record.model.clone_from(&started.model);
-                self.write_record(Durability::Process)?;
+                self.write_record(WriteDurability::Process)?;
             }
             serde_json::to_writer(&mut self.buffer, event)
                 .map_err(|source| LogError::Value { path: self.record_path.clone(), source })?;
@@ -139,7 +143,7 @@ impl Journal {
     }
 
     /// Writes the end, and what other runs of its session had used `before` it, so that it survives the machine.
-    pub(crate) fn end(&mut self, end: &RunEnd, before: Option<Totals>) -> Result<(), LogError> {
+    pub(crate) fn write_end(&mut self, end: &RunEnd, before: Option<UsageTotals>) -> Result<(), LogError> {
         // Copilot names its session at its end only.
         if self.record.agent_session.is_none() {
             self.record.agent_session.clone_from(&end.event.summary.agent_session);
@@ -149,10 +153,10 @@ impl Journal {
         self.record.ended_at = Some(Timestamp::now());
         self.record.usage = end.usage;
         self.log.sync()?;
-        self.write_record(Durability::Machine)
+        self.write_record(WriteDurability::Machine)
     }
 
-    fn write_record(&self, durability: Durability) -> Result<(), LogError> {
+    fn write_record(&self, durability: WriteDurability) -> Result<(), LogError> {
         let failed = |source| LogError::Value { path: self.record_path.clone(), source };
         let text = serde_json::to_vec(&self.record).map_err(failed)?;
         write_atomic(&self.record_path, &text, 0o600, durability)
@@ -162,17 +166,21 @@ impl Journal {
 
 /// A run that has a journal.
 #[derive(Debug, Clone)]
-pub struct Recorded {
+pub struct JournaledRun {
     /// The session.
     pub id: SessionId,
-    /// Its directory.
+    /// Directory of the session.
     pub directory: PathBuf,
-    /// Its record.
+    /// Record of the run.
     pub record: RunRecord,
 }
 
-impl Recorded {
+impl JournaledRun {
     /// The run of session `id` below `home`. `None` if it has no journal.
+    ///
+    /// # Errors
+    /// [`LogError::Record`] if the record is damaged. [`LogError::Io`] if it cannot be read, or if the run has ended without saying so and
+    /// its log cannot be read.
     pub fn read(home: &Path, id: &SessionId) -> Result<Option<Self>, LogError> {
         let directory = id.directory(home);
         let path = directory.join("run.json");
@@ -184,15 +192,15 @@ impl Recorded {
         let mut record: RunRecord =
             serde_json::from_slice(&text).map_err(|source| LogError::Record { path, source })?;
         if record.end.is_none() && !record.is_running() {
-            complete(&mut record, &events_path(&directory))?;
+            complete_record(&mut record, &events_path(&directory))?;
         }
         Ok(Some(Self { id: id.clone(), directory, record }))
     }
 }
 
-/// What the record of a killed reader does not say, out of its events: what was used, and the end if that was seen.
-fn complete(record: &mut RunRecord, events: &Path) -> Result<(), LogError> {
-    let mut ledger = Ledger::default();
+/// Completes the record of a killed reader out of its events: the tokens and money used, and the end if that was seen.
+fn complete_record(record: &mut RunRecord, events: &Path) -> Result<(), LogError> {
+    let mut ledger = UsageLedger::default();
     for line in read_from(events, 0)? {
         // A line of a newer version is passed over.
         let Ok(envelope) = serde_json::from_slice::<Envelope>(&line?.1) else { continue };
@@ -201,7 +209,7 @@ fn complete(record: &mut RunRecord, events: &Path) -> Result<(), LogError> {
             AgentEvent::End(end) => {
                 record.agent_session =
                     record.agent_session.take().or_else(|| end.summary.agent_session.clone());
-                record.end = Some(RunEnd::new(end, Evidence::Record));
+                record.end = Some(RunEnd::new(end, EndEvidence::Record));
                 record.ended_at = Some(envelope.at);
             }
             _ => {}
@@ -214,27 +222,27 @@ fn complete(record: &mut RunRecord, events: &Path) -> Result<(), LogError> {
     Ok(())
 }
 
-/// What the runs of `agent`'s session `session` below `home` used, but for the run `own`.
+/// Tokens and money that the runs of `agent`'s session `session` below `home` used, but for the run `own`.
 ///
 /// A run whose agent had counted what came before it says so, so that runs without a journal are in it, and those that were pruned.
-pub fn used_before(home: &Path, agent: AgentBinary, session: &str, own: &SessionId) -> Totals {
-    let (runs, errors) = recorded(home);
+pub fn used_before(home: &Path, agent: AgentBinary, session: &str, own: &SessionId) -> UsageTotals {
+    let (runs, errors) = recorded_runs(home);
     for error in errors {
         tracing::debug!(%error, "a run's record is left out of what its session used");
     }
-    let mut used = Totals::default();
-    for Recorded { id, record, .. } in runs {
+    let mut used = UsageTotals::default();
+    for JournaledRun { id, record, .. } in runs {
         if id != *own && record.agent == agent && record.agent_session.as_deref() == Some(session) {
             used = record.used_before.unwrap_or(used);
-            used.add(&record.usage);
+            used.add_amounts(&record.usage);
         }
     }
     used
 }
 
 /// Every run below `home` that has a journal, oldest first, and what could not be read.
-pub fn recorded(home: &Path) -> (Vec<Recorded>, Vec<LogError>) {
-    let sessions = sessions(home);
+pub fn recorded_runs(home: &Path) -> (Vec<JournaledRun>, Vec<LogError>) {
+    let sessions = sessions_directory(home);
     let mut runs = Vec::new();
     let mut errors = Vec::new();
     let entries = match std::fs::read_dir(&sessions) {
@@ -246,7 +254,7 @@ pub fn recorded(home: &Path) -> (Vec<Recorded>, Vec<LogError>) {
         let Some(id) = entry.file_name().to_str().and_then(|name| SessionId::parse(name).ok()) else {
             continue;
         };
-        match Recorded::read(home, &id) {
+        match JournaledRun::read(home, &id) {
             Ok(Some(run)) => runs.push(run),
             Ok(None) => {}
             Err(error) => errors.push(error),

@@ -1,4 +1,4 @@
-//! What a runner that was killed left running: found by its list of processes and by a mark in their environment, and ended.
+//! Processes that a killed runner left: found by its list of processes and by a mark in their environment, and ended.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
@@ -7,48 +7,54 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use amplihack_utils::sys::{self, Proc, Signal};
+use amplihack_utils::sys::{self, ProcessEntry, Signal};
 
-use crate::output::Process;
+use crate::output::NamedProcess;
 
-/// How often the table of processes is looked at while they end.
+/// Pause between two looks at the table of processes while they end.
 const ROUND: Duration = Duration::from_millis(20);
 /// From SIGKILL until survivors are given up.
 const KILL: Duration = Duration::from_secs(2);
 
-/// How the line begins that says in which start of the machine the processes behind it are.
+/// Beginning of the line that names the start of the machine for the processes behind it.
 const BOOT: &str = "boot ";
 
-/// Opens the list `path`, private to this user, for processes to write themselves into ([`crate::step::Spool`],
+/// Opens the list `path`, private to this user, for processes to write themselves into ([`crate::step::StepSpool`],
 /// [`RunSpec::record`](crate::RunSpec)).
+///
+/// # Errors
+/// The system's error, if the list cannot be opened or written.
 pub fn open_list(path: &Path) -> io::Result<File> {
     let mut list = OpenOptions::new().append(true).create(true).mode(0o600).open(path)?;
-    list.write_all(boot().as_bytes())?;
+    list.write_all(boot_line().as_bytes())?;
     Ok(list)
 }
 
 /// The processes in the list `path` that may live: nothing outlives the machine's start, and its numbers are given anew then.
-pub fn listed(path: &Path) -> io::Result<Vec<Proc>> {
+///
+/// # Errors
+/// The system's error, if the list is there and cannot be read.
+pub fn listed_processes(path: &Path) -> io::Result<Vec<ProcessEntry>> {
     let text = match std::fs::read(path) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(error),
     };
-    let own = boot();
+    let own = boot_line();
     let mut found = Vec::new();
     let mut now = false;
     for line in text.split_inclusive(|byte| *byte == b'\n') {
         if line.starts_with(BOOT.as_bytes()) {
             now = line == own.as_bytes();
         } else if now {
-            found.extend(sys::recorded(line));
+            found.extend(sys::recorded_processes(line));
         }
     }
     Ok(found)
 }
 
 /// The line of this start of the machine, with the kernel's name for it; none where it has none.
-fn boot() -> String {
+fn boot_line() -> String {
     format!("{BOOT}{}\n", sys::boot_id())
 }
 
@@ -57,17 +63,24 @@ fn boot() -> String {
 ///
 /// A group whose number was given to somebody else since has a leader that is not the listed one, and is left alone. The calling
 /// process and those above it are never ended, whatever they carry.
-pub fn end(listed: &[Proc], marks: &[String], grace: Duration) -> io::Result<Vec<Process>> {
+///
+/// # Errors
+/// The system's error, if the table of processes cannot be read whole.
+pub fn end_leftovers(
+    listed: &[ProcessEntry],
+    marks: &[String],
+    grace: Duration,
+) -> io::Result<Vec<NamedProcess>> {
     let begun = Instant::now();
     let mut signalled: BTreeMap<(u32, u64), Signal> = BTreeMap::new();
     loop {
-        let found = found(sys::processes()?, listed, marks);
+        let found = find_leftovers(sys::list_processes()?, listed, marks);
         if found.is_empty() {
             return Ok(Vec::new());
         }
         let passed = begun.elapsed();
         if passed > grace + KILL {
-            return Ok(found.iter().map(Process::from).collect());
+            return Ok(found.iter().map(NamedProcess::from).collect());
         }
         let signal = if passed >= grace { Signal::KILL } else { Signal::TERM };
         for process in &found {
@@ -76,7 +89,9 @@ pub fn end(listed: &[Proc], marks: &[String], grace: Duration) -> io::Result<Vec
                 continue;
             }
             let Ok(pidfd) = sys::open_pidfd(process.pid, process.start_time) else { continue };
-            if let Err(error) = sys::send(&pidfd, signal).and_then(|()| sys::send(&pidfd, Signal::CONT)) {
+            if let Err(error) =
+                sys::send_signal(&pidfd, signal).and_then(|()| sys::send_signal(&pidfd, Signal::CONT))
+            {
                 tracing::warn!(pid = process.pid, name = process.name, %error, "a process cannot be signalled");
             }
         }
@@ -84,13 +99,13 @@ pub fn end(listed: &[Proc], marks: &[String], grace: Duration) -> io::Result<Vec
     }
 }
 
-fn found(table: Vec<Proc>, listed: &[Proc], marks: &[String]) -> Vec<Proc> {
+fn find_leftovers(table: Vec<ProcessEntry>, listed: &[ProcessEntry], marks: &[String]) -> Vec<ProcessEntry> {
     let parents: BTreeMap<u32, u32> = table.iter().map(|process| (process.pid, process.ppid)).collect();
     let starts: BTreeMap<u32, u64> = table.iter().map(|process| (process.pid, process.start_time)).collect();
-    let own = ancestors(std::process::id(), &parents);
+    let own = ancestors_of(std::process::id(), &parents);
     let is_listed =
         |pid: u32| listed.iter().any(|one| one.pid == pid && starts.get(&pid) == Some(&one.start_time));
-    let in_group = |process: &Proc| {
+    let in_group = |process: &ProcessEntry| {
         listed.iter().any(|leader| {
             leader.pid == leader.pgid
                 // The session of a leader that leads one: whoever made a group of its own is in it still.
@@ -99,9 +114,9 @@ fn found(table: Vec<Proc>, listed: &[Proc], marks: &[String]) -> Vec<Proc> {
                 && starts.get(&leader.pid).is_none_or(|start| *start == leader.start_time)
         })
     };
-    let is_left = |process: &Proc| {
+    let is_left = |process: &ProcessEntry| {
         in_group(process)
-            || ancestors(process.pid, &parents).into_iter().any(is_listed)
+            || ancestors_of(process.pid, &parents).into_iter().any(is_listed)
             || marks.iter().any(|mark| sys::environ_has(process.pid, mark.as_bytes()))
     };
     table
@@ -111,7 +126,7 @@ fn found(table: Vec<Proc>, listed: &[Proc], marks: &[String]) -> Vec<Proc> {
 }
 
 /// `pid` and everything above it.
-fn ancestors(mut pid: u32, parents: &BTreeMap<u32, u32>) -> Vec<u32> {
+fn ancestors_of(mut pid: u32, parents: &BTreeMap<u32, u32>) -> Vec<u32> {
     let mut found = Vec::new();
     while pid != 0 && !found.contains(&pid) {
         found.push(pid);
@@ -126,16 +141,17 @@ mod tests {
     use std::process::{Command, Stdio};
     use std::time::Duration;
 
-    use amplihack_utils::sys::Proc;
+    use amplihack_utils::sys::ProcessEntry;
 
-    use super::{Write as _, end, found, listed, open_list};
+    use super::{Write as _, end_leftovers, find_leftovers, listed_processes, open_list};
 
-    fn proc(pid: u32, parent: u32, group: u32, start_time: u64) -> Proc {
-        Proc { pid, ppid: parent, pgid: group, sid: group, start_time, name: "p".to_owned(), dead: false }
+    fn proc(pid: u32, parent: u32, group: u32, start_time: u64) -> ProcessEntry {
+        let (terminal, name) = (0, "p".to_owned());
+        ProcessEntry { pid, ppid: parent, pgid: group, sid: group, terminal, start_time, name, dead: false }
     }
 
-    fn pids(table: &[Proc], recorded: &[Proc]) -> Vec<u32> {
-        found(table.to_vec(), recorded, &[]).iter().map(|proc| proc.pid).collect()
+    fn pids(table: &[ProcessEntry], recorded: &[ProcessEntry]) -> Vec<u32> {
+        find_leftovers(table.to_vec(), recorded, &[]).iter().map(|proc| proc.pid).collect()
     }
 
     #[test]
@@ -152,7 +168,7 @@ mod tests {
         // Nothing that is older than the run is the run's.
         assert_eq!(pids(&[proc(11, 1, 10, 400)], &recorded), [0_u32; 0]);
         // A group of its own within the leader's session.
-        let within = Proc { sid: 10, ..proc(14, 1, 14, 610) };
+        let within = ProcessEntry { sid: 10, ..proc(14, 1, 14, 610) };
         assert_eq!(pids(&[within], &recorded), [14]);
         // A child that led no group owns nobody.
         assert_eq!(pids(&table[1..], &[proc(10, 1, 9, 500)]), [0_u32; 0]);
@@ -179,16 +195,16 @@ mod tests {
         let stat = std::fs::read(format!("/proc/{}/stat", root.id())).unwrap();
         // Of another start of the machine.
         std::fs::write(&list, [b"boot then\n", &stat[..]].concat()).unwrap();
-        assert!(listed(&list).unwrap().is_empty());
+        assert!(listed_processes(&list).unwrap().is_empty());
         open_list(&list).unwrap().write_all(&stat).unwrap();
-        let listed = listed(&list).unwrap();
+        let listed = listed_processes(&list).unwrap();
         assert_eq!(listed.iter().map(|one| one.pid).collect::<Vec<_>>(), [root.id()]);
         let waits = std::thread::spawn(move || [marked.wait().unwrap(), root.wait().unwrap()]);
-        assert!(end(&listed, &[mark], Duration::from_millis(200)).unwrap().is_empty());
+        assert!(end_leftovers(&listed, &[mark], Duration::from_millis(200)).unwrap().is_empty());
         waits.join().unwrap();
         assert!(other.try_wait().unwrap().is_none());
         other.kill().unwrap();
         other.wait().unwrap();
-        assert!(super::listed(&dir.path().join("missing")).unwrap().is_empty());
+        assert!(listed_processes(&dir.path().join("missing")).unwrap().is_empty());
     }
 }

@@ -1,8 +1,8 @@
-//! One agent run: its process tree, its pipes, its deadlines, and its end.
+//! A single agent run: its process tree, its pipes, its deadlines, and its end.
 //!
 //! A run owns every process that comes of it. [`AgentRun::start`] spawns the child from a thread that never ends,
 //! [`AgentRun::wait`] moves stdin, stdout and stderr at the same time, passes signals on, keeps the deadlines, and
-//! answers only when nothing of the run is left, or says what is. What to do when is decided by [`Escalation`], which
+//! answers only when nothing of the run is left, or says what is. What to do when is decided by [`EscalationMachine`], which
 //! knows no process and no clock; the rest carries it out. Dropping a run ends it.
 //!
 //! A [`step`] is a program whose end is written down even when this process is dead; what a dead runner left is ended by
@@ -26,19 +26,23 @@ mod signals;
 mod spawner;
 mod spec;
 pub mod step;
+mod stopper;
 mod stream;
 mod tree;
 
 pub use amplihack_agent::event::RunOutcome;
-pub use amplihack_utils::sys::Exit;
-pub use block::{ProbeOutput, become_program, block_on_thread, detach, probe, run_blocking, runtime};
+pub use amplihack_utils::sys::ProcessExit;
+pub use block::{
+    ProbeOutput, become_program, block_on_thread, build_runtime, probe_program, run_blocking, spawn_detached,
+};
 pub use error::RunError;
-pub use escalation::{Action, Escalation, Graces, Input as EscalationInput, Target};
+pub use escalation::{EscalationAction, EscalationGraces, EscalationInput, EscalationMachine, SignalTarget};
 pub use journal::{Journal, RunRecord};
-pub use output::{Captured, Deadline, EndCause, Process, ProcessOutput};
-pub use report::Report;
+pub use output::{CapturedOutput, DeadlineKind, EndCause, NamedProcess, ProcessOutput};
+pub use report::RunReport;
 pub use run::{AgentRun, run_to_end};
-pub use run_end::{Denials, Evidence, RunEnd};
-pub use signals::{InterruptStream, Interrupts};
-pub use spec::{Deadlines, Input, Output, RunSpec, SESSION_ID, Terminal};
-pub use stream::{EventRun, Judge, Reading};
+pub use run_end::{EndEvidence, GuardDenials, RunEnd};
+pub use signals::{InterruptSignals, InterruptStream};
+pub use spec::{ChildInput, ChildOutput, Deadlines, RunSpec, SESSION_ID, TerminalMode};
+pub use stopper::RunStopper;
+pub use stream::{EndCompleter, EventObserver, EventReading, EventRun};

@@ -7,8 +7,8 @@ use rustix::buffer::spare_capacity;
 use rustix::fs::{Mode, OFlags};
 use tokio::net::unix::pipe;
 
-use crate::output::Captured;
-use crate::spec::Output;
+use crate::output::CapturedOutput;
+use crate::spec::ChildOutput;
 
 /// As much as a pipe of the usual size holds.
 const CHUNK: usize = 64 * 1024;
@@ -18,7 +18,7 @@ const WIDE: usize = 512 * 1024;
 const LARGEST_PIPE: usize = 1024 * 1024;
 
 /// Bytes on their way to the child's stdin. Closed when all are written, or when the child has closed it.
-pub(crate) struct Feed {
+pub(crate) struct StdinFeed {
     open: Option<(pipe::Sender, Vec<u8>)>,
     written: usize,
     /// Bytes that were never read, once that is known.
@@ -27,22 +27,22 @@ pub(crate) struct Feed {
     held: Option<OwnedFd>,
 }
 
-impl Feed {
+impl StdinFeed {
     /// A feed of nothing.
-    pub(crate) fn closed() -> Self {
+    pub(crate) fn new_closed() -> Self {
         Self { open: None, written: 0, unread: 0, held: None }
     }
 
     pub(crate) fn new(stdin: impl Into<OwnedFd>, mut bytes: Vec<u8>) -> io::Result<Self> {
-        if amplihack_utils::sabotage::active("delivery-stdin-complete") {
+        if amplihack_utils::sabotage::is_active("delivery-stdin-complete") {
             bytes.truncate(CHUNK);
         }
         let pipe = pipe::Sender::from_owned_fd(stdin.into())?;
-        Ok(Self { open: (!bytes.is_empty()).then_some((pipe, bytes)), ..Self::closed() })
+        Ok(Self { open: (!bytes.is_empty()).then_some((pipe, bytes)), ..Self::new_closed() })
     }
 
     /// Writes some bytes as soon as there is room. Cancel-safe. Never returns when closed.
-    pub(crate) async fn turn(&mut self) {
+    pub(crate) async fn write_some(&mut self) {
         let Some((pipe, bytes)) = &self.open else { return std::future::pending().await };
         let rest = bytes.get(self.written..).unwrap_or_default();
         let result = match pipe.writable().await {
@@ -54,14 +54,14 @@ impl Feed {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
             Err(error) => {
                 tracing::debug!(%error, "the child closed its stdin");
-                self.unread = left(pipe, rest);
+                self.unread = left_bytes(pipe, rest);
                 self.open = None;
                 return;
             }
         }
         if self.written >= bytes.len() {
             self.held = reader_of(pipe);
-            if amplihack_utils::sabotage::active("delivery-stdin-closed") {
+            if amplihack_utils::sabotage::is_active("delivery-stdin-closed") {
                 std::mem::forget(self.open.take());
             }
             self.open = None;
@@ -69,16 +69,16 @@ impl Feed {
     }
 
     /// Bytes that nobody read, of a run that has ended.
-    pub(crate) fn unread(self) -> Option<u64> {
+    pub(crate) fn unread_bytes(self) -> Option<u64> {
         let waiting =
-            self.open.map(|(pipe, bytes)| left(&pipe, bytes.get(self.written..).unwrap_or_default()));
+            self.open.map(|(pipe, bytes)| left_bytes(&pipe, bytes.get(self.written..).unwrap_or_default()));
         let held = self.held.map_or(0, |held| in_pipe(&held));
         Some(self.unread + waiting.unwrap_or_default() + held).filter(|unread| *unread > 0)
     }
 }
 
 /// Bytes in `pipe`, and those that were not written to it.
-fn left(pipe: &pipe::Sender, rest: &[u8]) -> u64 {
+fn left_bytes(pipe: &pipe::Sender, rest: &[u8]) -> u64 {
     in_pipe(pipe) + rest.len() as u64
 }
 
@@ -95,27 +95,33 @@ fn reader_of(pipe: &pipe::Sender) -> Option<OwnedFd> {
     rustix::fs::open(path, flags, Mode::empty()).ok()
 }
 
-/// One captured output.
-pub(crate) struct Tap {
+/// Tap of a single captured output.
+pub(crate) struct OutputTap {
     pipe: Option<pipe::Receiver>,
-    /// Where bytes are read to that are not kept as they come.
+    /// Buffer for bytes that are not kept as they come.
     buffer: Vec<u8>,
-    kept: Kept,
-    /// What is kept was given away, and makes room for what is read next.
+    kept: KeptOutput,
+    /// True if the kept bytes were given away, and make room for the next read.
     given: bool,
     /// As much as is read at once.
     room: usize,
 }
 
-impl Tap {
+impl OutputTap {
     /// The tap of an output that is not captured.
-    pub(crate) fn closed() -> Self {
-        Self { pipe: None, buffer: Vec::new(), kept: Kept::new(Output::Null), given: false, room: CHUNK }
+    pub(crate) fn new_closed() -> Self {
+        Self {
+            pipe: None,
+            buffer: Vec::new(),
+            kept: KeptOutput::new(ChildOutput::Null),
+            given: false,
+            room: CHUNK,
+        }
     }
 
-    pub(crate) fn new(pipe: impl Into<OwnedFd>, output: Output) -> io::Result<Self> {
+    pub(crate) fn new(pipe: impl Into<OwnedFd>, output: ChildOutput) -> io::Result<Self> {
         let pipe = Some(pipe::Receiver::from_owned_fd(pipe.into())?);
-        Ok(Self { pipe, kept: Kept::new(output), ..Self::closed() })
+        Ok(Self { pipe, kept: KeptOutput::new(output), ..Self::new_closed() })
     }
 
     pub(crate) fn is_open(&self) -> bool {
@@ -123,7 +129,7 @@ impl Tap {
     }
 
     /// Takes what there is as soon as there is something; says whether there was. Cancel-safe. Never returns when closed.
-    pub(crate) async fn turn(&mut self) -> bool {
+    pub(crate) async fn read_some(&mut self) -> bool {
         let Some(pipe) = &self.pipe else { return std::future::pending().await };
         let ready = pipe.readable().await;
         match ready.and_then(|()| self.read(pipe::Receiver::try_read_buf)) {
@@ -147,12 +153,12 @@ impl Tap {
         if std::mem::take(&mut self.given) {
             self.kept.bytes.clear();
         }
-        let streams = self.kept.output == Output::Stream;
+        let streams = self.kept.output == ChildOutput::Stream;
         let to = if streams { &mut self.kept.bytes } else { &mut self.buffer };
         to.reserve(self.room);
         let count = read(pipe, to)?;
         if !streams {
-            self.kept.take(&self.buffer);
+            self.kept.keep_bytes(&self.buffer);
             self.buffer.clear();
         } else if count >= self.room && self.room < WIDE {
             // Who writes faster than this process reads waits for it less often, and wakes it less often.
@@ -161,25 +167,25 @@ impl Tap {
         Ok(count)
     }
 
-    /// Whether there is something that was not given yet. For a streamed output.
-    pub(crate) fn has_some(&self) -> bool {
+    /// Reports whether there are bytes that were not given yet. For a streamed output.
+    pub(crate) fn has_bytes(&self) -> bool {
         !self.given && !self.kept.bytes.is_empty()
     }
 
     /// Gives what was read and not given yet; it is gone with the next read. For a streamed output.
-    pub(crate) fn give(&mut self) -> &[u8] {
+    pub(crate) fn give_bytes(&mut self) -> &[u8] {
         self.given = true;
         &self.kept.bytes
     }
 
     /// Takes what there is, if there is something, whether or not the runtime knows of it by now. False: nothing, or closed.
-    pub(crate) fn peek(&mut self) -> bool {
+    pub(crate) fn read_ready(&mut self) -> bool {
         // The end of the pipe, and errors, are for the turn that waits for them.
         matches!(self.read(|pipe, to| Ok(rustix::io::read(pipe, spare_capacity(to))?)), Ok(1..))
     }
 
     /// Takes what is in the pipe without waiting, and closes it: somebody else may hold its other end for ever.
-    pub(crate) fn finish(mut self) -> Captured {
+    pub(crate) fn take_rest(mut self) -> CapturedOutput {
         let mut taken = 0;
         while taken < LARGEST_PIPE {
             let Ok(count @ 1..) = self.read(|pipe, to| Ok(rustix::io::read(pipe, spare_capacity(to))?))
@@ -191,57 +197,57 @@ impl Tap {
         if self.given {
             self.kept.bytes.clear();
         }
-        self.kept.finish()
+        self.kept.into_captured()
     }
 }
 
 /// The part of an output that is kept.
-struct Kept {
-    output: Output,
+struct KeptOutput {
+    output: ChildOutput,
     bytes: Vec<u8>,
     dropped: u64,
 }
 
-impl Kept {
-    fn new(output: Output) -> Self {
+impl KeptOutput {
+    fn new(output: ChildOutput) -> Self {
         Self { output, bytes: Vec::new(), dropped: 0 }
     }
 
-    fn take(&mut self, new: &[u8]) {
+    fn keep_bytes(&mut self, new: &[u8]) {
         match self.output {
-            Output::Head(limit) => {
+            ChildOutput::Head(limit) => {
                 let room = limit.saturating_sub(self.bytes.len()).min(new.len());
                 let (kept, rest) = new.split_at(room);
                 self.bytes.extend_from_slice(kept);
                 self.dropped += rest.len() as u64;
             }
-            Output::Tail(limit) | Output::Forward(limit) => {
-                if matches!(self.output, Output::Forward(_)) {
+            ChildOutput::Tail(limit) | ChildOutput::Forward(limit) => {
+                if matches!(self.output, ChildOutput::Forward(_)) {
                     // A closed stderr must not end the run.
                     let _ = io::stderr().lock().write_all(new);
                 }
                 self.bytes.extend_from_slice(new);
                 // Cut only when there is twice as much, so that each byte is moved once.
                 if self.bytes.len() > limit.saturating_mul(2).max(CHUNK) {
-                    self.cut(limit);
+                    self.cut_to(limit);
                 }
             }
-            Output::Stream => self.bytes.extend_from_slice(new),
-            Output::Inherit | Output::Null => self.dropped += new.len() as u64,
+            ChildOutput::Stream => self.bytes.extend_from_slice(new),
+            ChildOutput::Inherit | ChildOutput::Null => self.dropped += new.len() as u64,
         }
     }
 
-    fn cut(&mut self, limit: usize) {
+    fn cut_to(&mut self, limit: usize) {
         let excess = self.bytes.len().saturating_sub(limit);
         self.bytes.drain(..excess);
         self.dropped += excess as u64;
     }
 
-    fn finish(mut self) -> Captured {
-        if let Output::Tail(limit) | Output::Forward(limit) = self.output {
-            self.cut(limit);
+    fn into_captured(mut self) -> CapturedOutput {
+        if let ChildOutput::Tail(limit) | ChildOutput::Forward(limit) = self.output {
+            self.cut_to(limit);
         }
-        Captured { bytes: self.bytes, dropped: self.dropped }
+        CapturedOutput { bytes: self.bytes, dropped: self.dropped }
     }
 }
 
@@ -249,7 +255,7 @@ impl Kept {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{CHUNK, Kept, Output, Tap, WIDE};
+    use super::{CHUNK, ChildOutput, KeptOutput, OutputTap, WIDE};
 
     #[tokio::test]
     async fn a_stream_gives_each_byte_once_and_widens_the_pipe_of_a_fast_writer() {
@@ -257,8 +263,8 @@ mod tests {
 
         let sent: Vec<u8> = (0..3_000_000_u32).flat_map(u32::to_le_bytes).take(5 * WIDE + 7).collect();
         let (reader, mut writer) = std::io::pipe().unwrap();
-        let mut tap = Tap::new(reader, Output::Stream).unwrap();
-        let size = |tap: &Tap| rustix::pipe::fcntl_getpipe_size(tap.pipe.as_ref().unwrap()).unwrap();
+        let mut tap = OutputTap::new(reader, ChildOutput::Stream).unwrap();
+        let size = |tap: &OutputTap| rustix::pipe::fcntl_getpipe_size(tap.pipe.as_ref().unwrap()).unwrap();
         let bytes = sent.clone();
         let thread = std::thread::spawn(move || {
             writer.write_all(&bytes).unwrap();
@@ -272,16 +278,16 @@ mod tests {
             {
                 std::thread::yield_now();
             }
-            tap.turn().await;
-            if tap.has_some() {
-                given.extend_from_slice(tap.give());
+            tap.read_some().await;
+            if tap.has_bytes() {
+                given.extend_from_slice(tap.give_bytes());
             }
         }
-        assert!(given == sent && !tap.has_some());
+        assert!(given == sent && !tap.has_bytes());
         assert_eq!(size(&tap), WIDE);
         let mut writer = thread.join().unwrap();
         writer.write_all(b"the end").unwrap();
-        assert_eq!(tap.finish().bytes, b"the end");
+        assert_eq!(tap.take_rest().bytes, b"the end");
     }
 
     proptest! {
@@ -294,14 +300,14 @@ mod tests {
             let limit_or_all = limit.min(all.len());
             let dropped = (all.len() - limit_or_all) as u64;
             for (output, expected) in [
-                (Output::Head(limit), &all[..limit_or_all]),
-                (Output::Tail(limit), &all[all.len() - limit_or_all..]),
+                (ChildOutput::Head(limit), &all[..limit_or_all]),
+                (ChildOutput::Tail(limit), &all[all.len() - limit_or_all..]),
             ] {
-                let mut kept = Kept::new(output);
+                let mut kept = KeptOutput::new(output);
                 for chunk in &chunks {
-                    kept.take(chunk);
+                    kept.keep_bytes(chunk);
                 }
-                let captured = kept.finish();
+                let captured = kept.into_captured();
                 prop_assert!(captured.bytes == expected, "{:?}", output);
                 prop_assert_eq!(captured.dropped, dropped);
             }

@@ -8,7 +8,7 @@ use crate::RunEnd;
 /// A run that has ended, with everything that it did: the object that `--output json` prints. Each key is there once.
 #[derive(Debug, Clone, Copy, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Report<'a> {
+pub struct RunReport<'a> {
     /// The session's id, which is ours.
     pub session: &'a str,
     /// The end. The agent's own id of the session is its `agent_session`.

@@ -1,10 +1,10 @@
 //! The end of a run: one type for launches, turns, steps, programs that use the SDK, and sessions on other machines.
 
-use amplihack_agent::event::{EndEvent, FailKind, RunOutcome, Summary, Totals};
-use amplihack_utils::sys::{Exit, Signal};
+use amplihack_agent::event::{EndEvent, FailKind, RunEndSummary, RunOutcome, UsageTotals};
+use amplihack_utils::sys::{ProcessExit, Signal};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::output::{Captured, Deadline, EndCause, Process, ProcessOutput};
+use crate::output::{CapturedOutput, DeadlineKind, EndCause, NamedProcess, ProcessOutput};
 
 /// The end of a run, with what supports it.
 ///
@@ -19,29 +19,29 @@ pub struct RunEnd {
     pub event: EndEvent,
     /// The ground that the outcome stands on.
     #[serde(default)]
-    pub evidence: Evidence,
+    pub evidence: EndEvidence,
     /// The number of the signal to this process that ended the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signal: Option<i32>,
     /// Tokens and money used.
     #[serde(default, alias = "used")]
-    pub usage: Totals,
+    pub usage: UsageTotals,
     /// Processes that still ran although everything was done to end them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub survivors: Vec<Process>,
+    pub survivors: Vec<NamedProcess>,
     /// Processes that ran on when the agent had ended, and were ended after it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub background: Vec<Process>,
+    pub background: Vec<NamedProcess>,
     /// Bytes of the prompt that the agent left unread; missing if it read all of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unread_prompt: Option<u64>,
     /// Tool calls that the guard denied.
     #[serde(default)]
     #[cfg_attr(feature = "schema", schemars(schema_with = "denials_schema"))]
-    pub denials: Denials,
+    pub denials: GuardDenials,
     /// The tail of standard error. Not written down.
     #[serde(skip)]
-    pub stderr: Captured,
+    pub stderr: CapturedOutput,
 }
 
 /// The ground that an outcome stands on.
@@ -49,7 +49,7 @@ pub struct RunEnd {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Evidence {
+pub enum EndEvidence {
     /// The agent's record of its end, in its stream.
     Record,
     /// The exit of the process, and nothing else.
@@ -77,7 +77,7 @@ pub enum Evidence {
 
 /// Tool calls that the guard denied, or the fact that nobody knows.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum Denials {
+pub enum GuardDenials {
     /// The rules behind the denied calls, in their order.
     Known(Vec<String>),
     /// There was no guard, or its reports did not arrive. Not the same as none.
@@ -85,9 +85,9 @@ pub enum Denials {
     Unknown,
 }
 
-impl Denials {
+impl GuardDenials {
     /// The rules behind the denied calls; empty if they are unknown.
-    pub fn rules(&self) -> &[String] {
+    pub fn denied_rules(&self) -> &[String] {
         match self {
             Self::Known(rules) => rules,
             Self::Unknown => &[],
@@ -96,7 +96,7 @@ impl Denials {
 }
 
 /// An array of rules, or the word `unknown`.
-impl Serialize for Denials {
+impl Serialize for GuardDenials {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             Self::Known(rules) => rules.serialize(serializer),
@@ -105,7 +105,7 @@ impl Serialize for Denials {
     }
 }
 
-impl<'de> Deserialize<'de> for Denials {
+impl<'de> Deserialize<'de> for GuardDenials {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         // Anything but a list of rules is no knowledge of them.
         let value = serde_json::Value::deserialize(deserializer)?;
@@ -121,74 +121,77 @@ fn denials_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema
 
 impl RunEnd {
     /// An end of which only the event is known.
-    pub fn new(event: EndEvent, evidence: Evidence) -> Self {
+    pub fn new(event: EndEvent, evidence: EndEvidence) -> Self {
         Self {
             event,
             evidence,
             signal: None,
-            usage: Totals::default(),
+            usage: UsageTotals::default(),
             survivors: Vec::new(),
             background: Vec::new(),
             unread_prompt: None,
-            denials: Denials::Unknown,
-            stderr: Captured::default(),
+            denials: GuardDenials::Unknown,
+            stderr: CapturedOutput::default(),
         }
     }
 
     /// An end that is neither a success nor a failure of the agent, with a reason for people.
-    pub fn of(outcome: RunOutcome, reason: impl Into<String>, evidence: Evidence) -> Self {
-        Self::new(EndEvent::of(outcome, reason, Summary::default()), evidence)
+    pub fn from_outcome(outcome: RunOutcome, reason: impl Into<String>, evidence: EndEvidence) -> Self {
+        Self::new(EndEvent::with_outcome(outcome, reason, RunEndSummary::default()), evidence)
     }
 
     /// A failure of `kind`, of a run that was not started or not watched.
-    pub fn failed(kind: FailKind, reason: impl Into<String>) -> Self {
-        Self::new(EndEvent::failed(kind, reason), Evidence::Nothing)
+    pub fn from_failure(kind: FailKind, reason: impl Into<String>) -> Self {
+        Self::new(EndEvent::bare_failure(kind, reason), EndEvidence::Nothing)
     }
 
     /// The end of a program of ours on another machine, of which only the exit code was written down.
-    pub fn of_exit_file(code: i32) -> Self {
+    pub fn from_exit_file(code: i32) -> Self {
         let outcome = RunOutcome::of_code(code);
         let mut end = match outcome {
-            RunOutcome::Success => Self::new(EndEvent::success(Summary::default()), Evidence::ExitFile),
-            RunOutcome::Failed => {
-                let event = EndEvent::failed(FailKind::Exit, format!("the session ended with code {code}"));
-                Self::new(event, Evidence::ExitFile)
+            RunOutcome::Success => {
+                Self::new(EndEvent::of_success(RunEndSummary::default()), EndEvidence::ExitFile)
             }
-            other => Self::of(other, other.meaning(), Evidence::ExitFile),
+            RunOutcome::Failed => {
+                let event =
+                    EndEvent::bare_failure(FailKind::Exit, format!("the session ended with code {code}"));
+                Self::new(event, EndEvidence::ExitFile)
+            }
+            other => Self::from_outcome(other, other.meaning(), EndEvidence::ExitFile),
         };
-        end.event.summary.exit = Some(Exit::Code(code));
+        end.event.summary.exit = Some(ProcessExit::Code(code));
         end
     }
 
     /// The end of a process of which only the exit is known.
-    pub fn of_exit(exit: Exit) -> Self {
-        let event = if exit.success() {
-            EndEvent::success(Summary::default())
+    pub fn from_exit(exit: ProcessExit) -> Self {
+        let event = if exit.is_success() {
+            EndEvent::of_success(RunEndSummary::default())
         } else {
-            EndEvent::failed(FailKind::Exit, format!("the agent ended with {exit}"))
+            EndEvent::bare_failure(FailKind::Exit, format!("the agent ended with {exit}"))
         };
-        let mut end = Self::new(event, Evidence::Exit);
+        let mut end = Self::new(event, EndEvidence::Exit);
         end.event.summary.exit = Some(exit);
         end
     }
 
     /// The end of a process whose stream the caller reads. Its outputs are not in it.
-    pub fn of_output(output: &ProcessOutput) -> Self {
-        let event = Self::of_exit(output.exit).event;
-        let mut end = Self::with_output(event, Evidence::Exit, output);
+    pub fn from_output(output: &ProcessOutput) -> Self {
+        let event = Self::from_exit(output.exit).event;
+        let mut end = Self::with_output(event, EndEvidence::Exit, output);
         end.survivors.clone_from(&output.survivors);
         end.background.clone_from(&output.background);
         end
     }
 
     /// The end of a process whose output passed through: its exit is all that is known.
-    pub(crate) fn of_process(output: &mut ProcessOutput) -> Self {
-        let event = Self::of_exit(output.exit).event;
-        Self::of_stream(event, Evidence::Exit, output)
+    pub(crate) fn from_process(output: &mut ProcessOutput) -> Self {
+        let event = Self::from_exit(output.exit).event;
+        Self::from_stream(event, EndEvidence::Exit, output)
     }
 
     /// The end of a process whose stream supports `event`. What was done to the process comes first.
-    pub(crate) fn of_stream(event: EndEvent, evidence: Evidence, output: &mut ProcessOutput) -> Self {
+    pub(crate) fn from_stream(event: EndEvent, evidence: EndEvidence, output: &mut ProcessOutput) -> Self {
         let mut end = Self::with_output(event, evidence, output);
         if matches!(output.cause, EndCause::Ended | EndCause::Lingered) {
             end.with_stderr(&output.stderr);
@@ -199,42 +202,46 @@ impl RunEnd {
         end
     }
 
-    fn with_output(event: EndEvent, evidence: Evidence, output: &ProcessOutput) -> Self {
+    fn with_output(event: EndEvent, evidence: EndEvidence, output: &ProcessOutput) -> Self {
         let mut end = Self::new(event, evidence);
         end.event.summary.exit = Some(output.exit);
         match output.cause {
-            EndCause::Ended | EndCause::Lingered => {}
+            EndCause::Ended | EndCause::Lingered | EndCause::Unguarded => {}
             EndCause::Interrupted(signal) => {
                 end.signal = Some(signal.as_raw());
-                end.settle(
+                end.settle_outcome(
                     RunOutcome::Interrupted,
                     format!("ended on signal {}", signal.as_raw()),
-                    Evidence::Signal,
+                    EndEvidence::Signal,
                 );
             }
-            EndCause::Deadline(Deadline::Idle) => {
+            EndCause::Deadline(DeadlineKind::Idle) => {
                 let reason = "no output for longer than the idle deadline";
-                end.settle(RunOutcome::Stalled, reason, Evidence::Clock);
+                end.settle_outcome(RunOutcome::Stalled, reason, EndEvidence::Clock);
             }
-            EndCause::Deadline(Deadline::Startup) => {
+            EndCause::Deadline(DeadlineKind::Startup) => {
                 end.event.become_failure(FailKind::Startup, "no output before the startup deadline");
-                end.evidence = Evidence::Clock;
+                end.evidence = EndEvidence::Clock;
             }
-            EndCause::Deadline(Deadline::Total) => {
-                end.settle(RunOutcome::Budget, "longer than the total deadline", Evidence::Clock);
+            EndCause::Deadline(DeadlineKind::Total) => {
+                end.settle_outcome(RunOutcome::Budget, "longer than the total deadline", EndEvidence::Clock);
             }
+        }
+        if output.cause == EndCause::Unguarded {
+            let reason = "ended because a tool call had no verdict of the guard";
+            end.settle_outcome(RunOutcome::Unguarded, reason, EndEvidence::Guard);
         }
         end.unread_prompt = output.unread;
         if let (true, Some(unread)) = (end.is_success(), output.unread) {
             let reason = format!("the agent ended with {unread} bytes of the prompt unread");
             end.event.become_failure(FailKind::PromptUnread, reason);
-            end.evidence = Evidence::Prompt;
+            end.evidence = EndEvidence::Prompt;
         }
         end
     }
 
     /// Completes the reason of a failure without a record by the agent's last line on standard error.
-    fn with_stderr(&mut self, stderr: &Captured) {
+    fn with_stderr(&mut self, stderr: &CapturedOutput) {
         if !matches!(self.event.kind, Some(FailKind::Exit | FailKind::NoResult)) {
             return;
         }
@@ -246,7 +253,7 @@ impl RunEnd {
     }
 
     /// Changes the outcome, by whoever looked.
-    pub fn settle(&mut self, outcome: RunOutcome, reason: impl Into<String>, evidence: Evidence) {
+    pub fn settle_outcome(&mut self, outcome: RunOutcome, reason: impl Into<String>, evidence: EndEvidence) {
         self.event.become_outcome(outcome, reason);
         self.evidence = evidence;
     }
@@ -257,14 +264,14 @@ impl RunEnd {
             return;
         }
         match &self.denials {
-            Denials::Known(rules) if rules.is_empty() => {}
-            Denials::Known(rules) => {
+            GuardDenials::Known(rules) if rules.is_empty() => {}
+            GuardDenials::Known(rules) => {
                 let reason = format!("the policy denied {}", rules.join(", "));
-                self.settle(RunOutcome::Denied, reason, Evidence::Guard);
+                self.settle_outcome(RunOutcome::Denied, reason, EndEvidence::Guard);
             }
-            Denials::Unknown => {
+            GuardDenials::Unknown => {
                 let reason = "whether a call was denied is not known: no report of the guard arrived";
-                self.settle(RunOutcome::Unguarded, reason, Evidence::Nothing);
+                self.settle_outcome(RunOutcome::Unguarded, reason, EndEvidence::Nothing);
             }
         }
     }
@@ -279,7 +286,7 @@ impl RunEnd {
         self.event.name()
     }
 
-    /// Whether the run was a success.
+    /// Reports whether the run was a success.
     pub const fn is_success(&self) -> bool {
         self.event.is_success()
     }
@@ -290,7 +297,7 @@ impl RunEnd {
     }
 
     /// The exit of the process, if there was one.
-    pub const fn exit(&self) -> Option<Exit> {
+    pub const fn exit(&self) -> Option<ProcessExit> {
         self.event.summary.exit
     }
 
@@ -299,11 +306,11 @@ impl RunEnd {
     /// 128 and the signal after a signal to this process, *whatever the agent said*: agents return 0 after Ctrl-C. A failure has
     /// the agent's own code where that is not 0. Everything else has the code of the table.
     pub fn code(&self) -> u8 {
-        let own = self.exit().map_or(0, Exit::code);
+        let own = self.exit().map_or(0, ProcessExit::code);
         let code = match (self.signal, self.outcome()) {
             (Some(signal), RunOutcome::Interrupted) => 128 + signal,
             // Deadlines for the first output and for silence.
-            (_, RunOutcome::Failed | RunOutcome::Stalled) if self.evidence == Evidence::Clock => {
+            (_, RunOutcome::Failed | RunOutcome::Stalled) if self.evidence == EndEvidence::Clock => {
                 i32::from(RunOutcome::Deadline.code())
             }
             (_, RunOutcome::Failed | RunOutcome::Interrupted) if own != 0 => own,
@@ -318,14 +325,14 @@ impl RunEnd {
 mod tests {
     use super::*;
 
-    fn output(exit: Exit, cause: EndCause, unread: Option<u64>) -> ProcessOutput {
+    fn output(exit: ProcessExit, cause: EndCause, unread: Option<u64>) -> ProcessOutput {
         ProcessOutput {
             exit,
             cause,
             background: Vec::new(),
             survivors: Vec::new(),
-            stdout: Captured::default(),
-            stderr: Captured::default(),
+            stdout: CapturedOutput::default(),
+            stderr: CapturedOutput::default(),
             unread,
         }
     }
@@ -334,18 +341,18 @@ mod tests {
     fn what_was_done_to_a_process_comes_before_its_word_and_an_unread_prompt_before_success() {
         let deadline = |which| EndCause::Deadline(which);
         let table = [
-            (Exit::Code(0), EndCause::Ended, None, "success", 0),
-            (Exit::Code(0), EndCause::Ended, Some(7), "prompt_unread", 1),
-            (Exit::Code(7), EndCause::Ended, Some(7), "failed", 7),
-            (Exit::Signal(11), EndCause::Ended, None, "failed", 139),
-            (Exit::Code(0), EndCause::Interrupted(Signal::INT), None, "interrupted", 130),
-            (Exit::Signal(9), EndCause::Interrupted(Signal::TERM), Some(1), "interrupted", 143),
-            (Exit::Code(0), deadline(Deadline::Idle), None, "stalled", 5),
-            (Exit::Code(0), deadline(Deadline::Total), None, "budget", 5),
-            (Exit::Signal(15), deadline(Deadline::Startup), None, "failed", 5),
+            (ProcessExit::Code(0), EndCause::Ended, None, "success", 0),
+            (ProcessExit::Code(0), EndCause::Ended, Some(7), "prompt_unread", 1),
+            (ProcessExit::Code(7), EndCause::Ended, Some(7), "failed", 7),
+            (ProcessExit::Signal(11), EndCause::Ended, None, "failed", 139),
+            (ProcessExit::Code(0), EndCause::Interrupted(Signal::INT), None, "interrupted", 130),
+            (ProcessExit::Signal(9), EndCause::Interrupted(Signal::TERM), Some(1), "interrupted", 143),
+            (ProcessExit::Code(0), deadline(DeadlineKind::Idle), None, "stalled", 5),
+            (ProcessExit::Code(0), deadline(DeadlineKind::Total), None, "budget", 5),
+            (ProcessExit::Signal(15), deadline(DeadlineKind::Startup), None, "failed", 5),
         ];
         for (exit, cause, unread, name, code) in table {
-            let end = RunEnd::of_process(&mut output(exit, cause, unread));
+            let end = RunEnd::from_process(&mut output(exit, cause, unread));
             assert_eq!(
                 (end.name(), end.code(), end.unread_prompt),
                 (name, code, unread),
@@ -357,12 +364,12 @@ mod tests {
     #[test]
     fn a_success_is_held_to_its_denials_and_unknown_is_not_none() {
         let table = [
-            (Denials::Known(Vec::new()), "success", 0),
-            (Denials::Known(vec!["pack/rule".to_owned()]), "denied", 4),
-            (Denials::Unknown, "unguarded", 4),
+            (GuardDenials::Known(Vec::new()), "success", 0),
+            (GuardDenials::Known(vec!["pack/rule".to_owned()]), "denied", 4),
+            (GuardDenials::Unknown, "unguarded", 4),
         ];
         for (denials, name, code) in table {
-            let mut end = RunEnd::of_process(&mut output(Exit::Code(0), EndCause::Ended, None));
+            let mut end = RunEnd::from_process(&mut output(ProcessExit::Code(0), EndCause::Ended, None));
             end.denials = denials.clone();
             end.hold_to_denials();
             assert_eq!((end.name(), end.code()), (name, code), "{denials:?}");
@@ -373,7 +380,7 @@ mod tests {
 
     #[test]
     fn an_end_comes_back_as_it_was_written_and_older_ones_are_read() {
-        let mut end = RunEnd::of(RunOutcome::Interrupted, "x", Evidence::Signal);
+        let mut end = RunEnd::from_outcome(RunOutcome::Interrupted, "x", EndEvidence::Signal);
         end.signal = Some(2);
         end.event.summary.agent_session = Some("a".into());
         let text = serde_json::to_string(&end).unwrap();
@@ -382,7 +389,7 @@ mod tests {
             serde_json::from_str(r#"{"end":"failed","kind":"auth","message":"m","session":"s"}"#).unwrap();
         assert_eq!(
             (old.event.summary.agent_session.as_deref(), &old.denials),
-            (Some("s"), &Denials::Unknown)
+            (Some("s"), &GuardDenials::Unknown)
         );
     }
 
@@ -391,7 +398,7 @@ mod tests {
         for (code, name) in
             [(0, "success"), (1, "failed"), (4, "denied"), (5, "budget"), (143, "interrupted")]
         {
-            let end = RunEnd::of_exit_file(code);
+            let end = RunEnd::from_exit_file(code);
             assert_eq!((end.name(), i32::from(end.code())), (name, code));
         }
     }

@@ -7,16 +7,16 @@ use amplihack_utils::sys::interrupts::{self, DeliveredSignals, ENDING};
 use amplihack_utils::sys::{self, Signal};
 use tokio::signal::unix::{self, SignalKind};
 
-use crate::spec::Terminal;
+use crate::spec::TerminalMode;
 
 /// A notice to a run about this process's signals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Notice {
+pub(crate) enum SignalNotice {
     /// A signal that ends the run.
     End(Signal),
     /// A child of this process ended or stopped.
     Child,
-    /// This process was continued after a stop.
+    /// Notice that this process was continued after a stop.
     Continued,
 }
 
@@ -25,67 +25,70 @@ pub(crate) enum Notice {
 /// A value that is handed down to everything that has to end on them. It misses none of them, however late somebody begins to
 /// wait: they are counted by the process ([`interrupts`]), and each clone takes them for itself.
 #[derive(Debug, Clone, Default)]
-pub struct Interrupts {
-    /// How often each was taken. `None`: nothing is heard.
+pub struct InterruptSignals {
+    /// Number of times that each signal was taken. `None`: nothing is heard.
     taken: Option<[u32; 4]>,
     /// Only a repeated request counts.
     repeated: bool,
 }
 
-impl Interrupts {
+impl InterruptSignals {
     /// Every signal from now on. They no longer end this process by themselves; those that are ignored now (`nohup`) stay ignored.
     ///
     /// For programs only: the effect is on the whole process, and for good.
-    pub fn listen() -> Self {
-        if let Err(error) = interrupts::install() {
+    pub fn listen_from_now() -> Self {
+        if let Err(error) = interrupts::install_latch() {
             // They end this process then, as they end any other; `stream` has the same error.
             tracing::warn!(%error, "signals to this process cannot be counted");
         }
-        Self { taken: Some(interrupts::delivered().counts), repeated: false }
+        Self { taken: Some(interrupts::delivered_signals().counts), repeated: false }
     }
 
     /// No signal, for a library: its host's signals are left alone.
-    pub const fn none() -> Self {
+    pub const fn without_signals() -> Self {
         Self { taken: None, repeated: false }
     }
 
-    /// Those from now on, for what has to be done in spite of the ones so far.
+    /// Signals from now on, for what has to be done in spite of the earlier ones.
     #[must_use]
     pub fn from_now(&self) -> Self {
-        Self { taken: self.taken.map(|_| interrupts::delivered().counts), repeated: false }
+        Self { taken: self.taken.map(|_| interrupts::delivered_signals().counts), repeated: false }
     }
 
-    /// Those from now on that repeat a request, for what keeps the results when a signal ends this process: neither a signal so far
+    /// Signals from now on that repeat a request, for what keeps the results when a signal ends this process: neither a signal so far
     /// nor the very first one ends that.
     #[must_use]
-    pub fn repeated(&self) -> Self {
+    pub fn only_repeated(&self) -> Self {
         Self { repeated: true, ..self.from_now() }
     }
 
     /// The first signal that was not taken yet. It stays untaken.
-    pub fn heard(&self) -> Option<Signal> {
-        self.clone().take()
+    pub fn pending_signal(&self) -> Option<Signal> {
+        self.clone().take_signal()
     }
 
     /// The next signals, to be waited for. Needs a runtime.
-    pub fn stream(&self) -> io::Result<InterruptStream> {
+    ///
+    /// # Errors
+    /// The system's error, if a signal cannot be listened to.
+    pub fn open_stream(&self) -> io::Result<InterruptStream> {
         let mut wake = Vec::new();
         if self.taken.is_some() {
-            for signal in ENDING.into_iter().filter(|signal| !sys::ignores(*signal)) {
+            for signal in ENDING.into_iter().filter(|signal| !sys::ignores_signal(*signal)) {
                 wake.push(unix::signal(SignalKind::from_raw(signal.as_raw()))?);
             }
         }
         Ok(InterruptStream { interrupts: self.clone(), wake })
     }
 
-    fn take(&mut self) -> Option<Signal> {
+    fn take_signal(&mut self) -> Option<Signal> {
         let taken = self.taken.as_mut()?;
-        take(taken, self.repeated, &interrupts::delivered())
+        take_first(taken, self.repeated, &interrupts::delivered_signals())
     }
 }
 
 /// The first of the deliveries beyond `taken`, which counts as taken then.
-fn take(taken: &mut [u32; 4], repeated: bool, delivered: &DeliveredSignals) -> Option<Signal> {
+fn take_first(taken: &mut [u32; 4], repeated: bool, delivered: &DeliveredSignals) -> Option<Signal> {
     let DeliveredSignals { first, counts } = *delivered;
     let rest = ENDING.iter().zip(taken.iter_mut().zip(counts));
     let mut found: Vec<_> = rest.filter(|(_, (taken, count))| **taken != *count).collect();
@@ -103,75 +106,75 @@ fn take(taken: &mut [u32; 4], repeated: bool, delivered: &DeliveredSignals) -> O
     None
 }
 
-/// The signals of an [`Interrupts`], as they come.
+/// The signals of [`InterruptSignals`], as they come.
 #[derive(Debug)]
 pub struct InterruptStream {
-    interrupts: Interrupts,
-    /// They wake who waits, and say nothing else.
+    interrupts: InterruptSignals,
+    /// Streams that wake the waiting task, and tell nothing else.
     wake: Vec<unix::Signal>,
 }
 
 impl InterruptStream {
     /// The next of them: at once if it was delivered before. Cancel-safe. Never returns where nothing is heard.
     pub async fn next(&mut self) -> Signal {
-        std::future::poll_fn(|context| self.poll(context)).await
+        std::future::poll_fn(|context| self.poll_signal(context)).await
     }
 
-    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Signal> {
+    fn poll_signal(&mut self, context: &mut Context<'_>) -> Poll<Signal> {
         // Registered first: what comes after the look at the latch wakes.
         for wake in &mut self.wake {
             while let Poll::Ready(Some(())) = wake.poll_recv(context) {}
         }
-        self.interrupts.take().map_or(Poll::Pending, Poll::Ready)
+        self.interrupts.take_signal().map_or(Poll::Pending, Poll::Ready)
     }
 }
 
-/// What one run hears: the signals that end it, and what else its terminal and its children need.
-pub(crate) struct Listener {
+/// Listener of a single run: the signals that end it, and the others that its terminal and its children need.
+pub(crate) struct RunListener {
     interrupts: InterruptStream,
-    terminal: Terminal,
-    others: Vec<(Notice, unix::Signal)>,
+    terminal: TerminalMode,
+    others: Vec<(SignalNotice, unix::Signal)>,
 }
 
-impl Listener {
+impl RunListener {
     /// A listener for a run with `terminal`.
     ///
     /// An agent that owns the terminal gets Ctrl-C and Ctrl-\ from the terminal itself; here they must only not end
     /// this process.
-    pub(crate) fn new(interrupts: &Interrupts, terminal: Terminal) -> io::Result<Self> {
-        let mut listener = Self { interrupts: interrupts.stream()?, terminal, others: Vec::new() };
+    pub(crate) fn new(interrupts: &InterruptSignals, terminal: TerminalMode) -> io::Result<Self> {
+        let mut listener = Self { interrupts: interrupts.open_stream()?, terminal, others: Vec::new() };
         if listener.sees_stops() {
-            listener.add(Signal::CONT, Notice::Continued)?;
+            listener.add_signal(Signal::CONT, SignalNotice::Continued)?;
         }
         Ok(listener)
     }
 
-    /// Whether the run is stopped and continued with this process.
+    /// Reports whether the run is stopped and continued with this process.
     pub(crate) fn sees_stops(&self) -> bool {
-        self.terminal == Terminal::Owned && self.interrupts.interrupts.taken.is_some()
+        self.terminal == TerminalMode::Owned && self.interrupts.interrupts.taken.is_some()
     }
 
     /// Listens also to the ends and stops of children.
     pub(crate) fn and_children(mut self) -> io::Result<Self> {
-        self.add(Signal::CHILD, Notice::Child)?;
+        self.add_signal(Signal::CHILD, SignalNotice::Child)?;
         Ok(self)
     }
 
-    fn add(&mut self, signal: Signal, notice: Notice) -> io::Result<()> {
+    fn add_signal(&mut self, signal: Signal, notice: SignalNotice) -> io::Result<()> {
         self.others.push((notice, unix::signal(SignalKind::from_raw(signal.as_raw()))?));
         Ok(())
     }
 
     /// The next notice. Cancel-safe. Never returns when it listens to nothing.
-    pub(crate) async fn next(&mut self) -> Notice {
-        std::future::poll_fn(|context| self.poll(context)).await
+    pub(crate) async fn next(&mut self) -> SignalNotice {
+        std::future::poll_fn(|context| self.poll_notice(context)).await
     }
 
-    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Notice> {
-        while let Poll::Ready(signal) = self.interrupts.poll(context) {
+    fn poll_notice(&mut self, context: &mut Context<'_>) -> Poll<SignalNotice> {
+        while let Poll::Ready(signal) = self.interrupts.poll_signal(context) {
             let by_terminal = signal == Signal::INT || signal == Signal::QUIT;
-            if self.terminal == Terminal::Detached || !by_terminal {
-                return Poll::Ready(Notice::End(signal));
+            if self.terminal == TerminalMode::Detached || !by_terminal {
+                return Poll::Ready(SignalNotice::End(signal));
             }
         }
         for (notice, stream) in &mut self.others {
@@ -199,7 +202,7 @@ mod tests {
     fn every_delivery_is_taken_once_the_first_signal_first() {
         let mut taken = [0; 4];
         let all = delivered(Signal::TERM, [2, 0, 1, 0]);
-        let order: Vec<_> = std::iter::from_fn(|| take(&mut taken, false, &all)).collect();
+        let order: Vec<_> = std::iter::from_fn(|| take_first(&mut taken, false, &all)).collect();
         assert_eq!(order, [Signal::TERM, Signal::INT, Signal::INT]);
         assert_eq!(taken, all.counts);
     }
@@ -211,25 +214,33 @@ mod tests {
             counts[number] = 1;
             let mut taken = [0; 4];
             let first = delivered(signal, counts);
-            assert_eq!(take(&mut taken, true, &first), None, "the very first {signal:?}");
+            assert_eq!(take_first(&mut taken, true, &first), None, "the very first {signal:?}");
             counts[number] = 2;
-            assert_eq!(take(&mut taken, true, &delivered(signal, counts)), Some(signal), "again {signal:?}");
+            assert_eq!(
+                take_first(&mut taken, true, &delivered(signal, counts)),
+                Some(signal),
+                "again {signal:?}"
+            );
             counts = [0; 4];
         }
         let mut taken = [0; 4];
-        assert_eq!(take(&mut taken, true, &delivered(Signal::HUP, [0, 0, 1, 1])), None, "a closed terminal");
+        assert_eq!(
+            take_first(&mut taken, true, &delivered(Signal::HUP, [0, 0, 1, 1])),
+            None,
+            "a closed terminal"
+        );
         let mut taken = [0, 0, 1, 0];
         let ctrl_c = delivered(Signal::TERM, [1, 0, 1, 0]);
-        assert_eq!(take(&mut taken, true, &ctrl_c), Some(Signal::INT), "Ctrl-C after SIGTERM");
+        assert_eq!(take_first(&mut taken, true, &ctrl_c), Some(Signal::INT), "Ctrl-C after SIGTERM");
     }
 
     #[test]
     fn nothing_is_heard_where_nobody_listens() {
-        assert_eq!(Interrupts::none().heard(), None);
-        assert_eq!(Interrupts::none().repeated().heard(), None);
-        let runtime = crate::block::runtime().unwrap();
+        assert_eq!(InterruptSignals::without_signals().pending_signal(), None);
+        assert_eq!(InterruptSignals::without_signals().only_repeated().pending_signal(), None);
+        let runtime = crate::block::build_runtime().unwrap();
         runtime.block_on(async {
-            let mut stream = Interrupts::none().stream().unwrap();
+            let mut stream = InterruptSignals::without_signals().open_stream().unwrap();
             let soon = std::time::Duration::from_millis(20);
             assert!(tokio::time::timeout(soon, stream.next()).await.is_err());
         });

@@ -16,22 +16,22 @@ use amplihack_utils::sys::{self, ChildOptions, PreparedKeeper, Signal};
 use tokio::sync::oneshot;
 
 /// Work for a thread that never ends. It must not panic: the thread would end with it.
-type Job = Box<dyn FnOnce() + Send>;
+type ThreadJob = Box<dyn FnOnce() + Send>;
 
-static SPAWNER: Mutex<Option<mpsc::Sender<Job>>> = Mutex::new(None);
-static REAPER: Mutex<Option<mpsc::Sender<Job>>> = Mutex::new(None);
+static SPAWNER: Mutex<Option<mpsc::Sender<ThreadJob>>> = Mutex::new(None);
+static REAPER: Mutex<Option<mpsc::Sender<ThreadJob>>> = Mutex::new(None);
 /// Children that were spawned here and are not reaped yet. Locked while a child is spawned.
 static OWNED: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+fn lock_mutex<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Gives `job` to the thread behind `worker`, which is started if it does not run yet.
-fn submit(worker: &Mutex<Option<mpsc::Sender<Job>>>, name: &str, job: Job) -> io::Result<()> {
-    let mut worker = lock(worker);
+fn submit_job(worker: &Mutex<Option<mpsc::Sender<ThreadJob>>>, name: &str, job: ThreadJob) -> io::Result<()> {
+    let mut worker = lock_mutex(worker);
     if worker.is_none() {
-        let (sender, jobs) = mpsc::channel::<Job>();
+        let (sender, jobs) = mpsc::channel::<ThreadJob>();
         thread::Builder::new().name(format!("amplihack-{name}")).spawn(move || {
             for job in jobs {
                 job();
@@ -46,17 +46,17 @@ fn submit(worker: &Mutex<Option<mpsc::Sender<Job>>>, name: &str, job: Job) -> io
 }
 
 /// The children that were spawned here and are not reaped yet.
-pub(crate) fn owned() -> BTreeSet<u32> {
-    lock(&OWNED).clone()
+pub(crate) fn owned_children() -> BTreeSet<u32> {
+    lock_mutex(&OWNED).clone()
 }
 
 /// Reaps children that have ended and are nobody's: orphans that this process inherited.
 ///
 /// Stops at the first that has an owner. What waits behind it is reaped when the next child ends, or with its run.
 pub(crate) fn reap_orphans() {
-    let owned = lock(&OWNED);
+    let owned = lock_mutex(&OWNED);
     while let Some(pid) = sys::ended_child() {
-        if owned.contains(&pid) || !sys::reap(pid) {
+        if owned.contains(&pid) || !sys::reap_orphan(pid) {
             break;
         }
     }
@@ -64,37 +64,37 @@ pub(crate) fn reap_orphans() {
 
 /// Reaps `pid`, an orphan that this process inherited and that has ended.
 pub(crate) fn reap_orphan(pid: u32) {
-    let owned = lock(&OWNED);
+    let owned = lock_mutex(&OWNED);
     if !owned.contains(&pid) {
-        sys::reap(pid);
+        sys::reap_orphan(pid);
     }
 }
 
 /// A child that is not reaped yet: its id, and the group that it may lead, are its own. Dropping it ends and reaps it.
-pub(crate) struct Kid {
-    child: Option<Spawned>,
+pub(crate) struct OwnedChild {
+    child: Option<SpawnedChild>,
     /// Dropped once the child is reaped.
     keep: Option<Box<dyn Send>>,
     pub(crate) pid: u32,
     /// Not asked for a keeper.
     pub(crate) start_time: u64,
     pub(crate) leads_group: bool,
-    /// What it gets when it is dropped: SIGKILL, unless it ends its own tree on something gentler.
+    /// Signal that the child gets when it is dropped: SIGKILL, unless it ends its own tree on something gentler.
     on_drop: Signal,
 }
 
-/// What was spawned.
-enum Spawned {
+/// Child as it was spawned: a program, or a keeper.
+enum SpawnedChild {
     Program(Child),
-    Keeper(sys::Keeper),
+    Keeper(sys::StepKeeper),
 }
 
 /// A child's ends of the pipes that it was given.
-pub(crate) type Pipes = (Option<ChildStdin>, Option<ChildStdout>, Option<ChildStderr>);
+pub(crate) type ChildPipes = (Option<ChildStdin>, Option<ChildStdout>, Option<ChildStderr>);
 
-/// What a child leads.
+/// Unit of processes that a child leads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Leads {
+pub(crate) enum ChildLeadership {
     Nothing,
     Group,
     /// A session, and with it a group.
@@ -103,31 +103,35 @@ pub(crate) enum Leads {
 
 /// Spawns `command` from a thread that never ends, with default signals and a death signal. `keep` lives until the child is reaped;
 /// the child is written down in `record` before it is the program.
-pub(crate) async fn spawn(
+pub(crate) async fn spawn_child(
     mut command: Command,
-    leads: Leads,
+    leads: ChildLeadership,
     keep: Box<dyn Send>,
     record: Option<File>,
-) -> io::Result<(Kid, Pipes)> {
-    let options =
-        ChildOptions { group: leads == Leads::Group, session: leads == Leads::Session, death_signal: true };
+) -> io::Result<(OwnedChild, ChildPipes)> {
+    let options = ChildOptions {
+        group: leads == ChildLeadership::Group,
+        session: leads == ChildLeadership::Session,
+        death_signal: true,
+    };
     sys::prepare_child(&mut command, options);
     if let Some(record) = record {
         sys::record_child(&mut command, record);
     }
-    from_a_lasting_thread(move || spawn_here(command, leads != Leads::Nothing, keep)).await
+    from_a_lasting_thread(move || spawn_here(command, leads != ChildLeadership::Nothing, keep)).await
 }
 
 /// Starts a keeper from a thread that never ends. What it tells is read from the descriptor.
-pub(crate) async fn spawn_keeper(keeper: PreparedKeeper) -> io::Result<(Kid, OwnedFd)> {
+pub(crate) async fn spawn_keeper(keeper: PreparedKeeper) -> io::Result<(OwnedChild, OwnedFd)> {
     from_a_lasting_thread(move || {
-        let mut owned = lock(&OWNED);
-        let (keeper, told) = keeper.start()?;
+        let mut owned = lock_mutex(&OWNED);
+        let (keeper, told) = keeper.start_keeper()?;
         let pid = keeper.id();
         owned.insert(pid);
-        let child = Some(Spawned::Keeper(keeper));
+        let child = Some(SpawnedChild::Keeper(keeper));
         // It may not lead its group yet, and SIGKILL would end the keeper and nothing else.
-        let kid = Kid { child, keep: None, pid, start_time: 0, leads_group: false, on_drop: Signal::TERM };
+        let kid =
+            OwnedChild { child, keep: None, pid, start_time: 0, leads_group: false, on_drop: Signal::TERM };
         Ok((kid, told))
     })
     .await
@@ -142,12 +146,16 @@ async fn from_a_lasting_thread<T: Send + 'static>(
     }
     let (reply, answer) = oneshot::channel();
     // A run that was dropped meanwhile does not take its child: dropping the child ends it.
-    submit(&SPAWNER, "spawner", Box::new(move || drop(reply.send(job()))))?;
+    submit_job(&SPAWNER, "spawner", Box::new(move || drop(reply.send(job()))))?;
     answer.await.map_err(|_| io::Error::other("the spawner thread has ended"))?
 }
 
-fn spawn_here(mut command: Command, leads_group: bool, keep: Box<dyn Send>) -> io::Result<(Kid, Pipes)> {
-    let mut owned = lock(&OWNED);
+fn spawn_here(
+    mut command: Command,
+    leads_group: bool,
+    keep: Box<dyn Send>,
+) -> io::Result<(OwnedChild, ChildPipes)> {
+    let mut owned = lock_mutex(&OWNED);
     let mut child = command.spawn()?;
     let pid = child.id();
     owned.insert(pid);
@@ -155,12 +163,12 @@ fn spawn_here(mut command: Command, leads_group: bool, keep: Box<dyn Send>) -> i
     let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     // The child cannot be gone: nobody but its owner reaps it.
     let start_time = sys::start_time(pid).unwrap_or_default();
-    let child = Some(Spawned::Program(child));
-    let keep = Some(keep).filter(|_| !amplihack_utils::sabotage::active("delivery-handle-lifetime"));
-    Ok((Kid { child, keep, pid, start_time, leads_group, on_drop: Signal::KILL }, pipes))
+    let child = Some(SpawnedChild::Program(child));
+    let keep = Some(keep).filter(|_| !amplihack_utils::sabotage::is_active("delivery-handle-lifetime"));
+    Ok((OwnedChild { child, keep, pid, start_time, leads_group, on_drop: Signal::KILL }, pipes))
 }
 
-impl Kid {
+impl OwnedChild {
     /// Sends `signal` to the child's group if it leads one, else to the child.
     pub(crate) fn signal_group(&self, signal: Signal) -> io::Result<()> {
         if self.leads_group {
@@ -171,39 +179,39 @@ impl Kid {
     }
 
     /// Waits for the child, which is known to have ended or to be about to.
-    pub(crate) fn reap(mut self) {
+    pub(crate) fn reap_child(mut self) {
         if let Some(child) = self.child.take() {
-            reap(child, self.pid, self.keep.take());
+            reap_spawned(child, self.pid, self.keep.take());
         }
     }
 }
 
-impl Drop for Kid {
+impl Drop for OwnedChild {
     fn drop(&mut self) {
         let Some(child) = self.child.take() else { return };
         if let Err(error) = self.signal_group(self.on_drop) {
             tracing::warn!(pid = self.pid, %error, "cannot kill the child of a dropped run");
         }
         let (pid, keep) = (self.pid, self.keep.take());
-        later(Box::new(move || reap(child, pid, keep)));
+        run_later(Box::new(move || reap_spawned(child, pid, keep)));
     }
 }
 
-fn reap(child: Spawned, pid: u32, keep: Option<Box<dyn Send>>) {
+fn reap_spawned(child: SpawnedChild, pid: u32, keep: Option<Box<dyn Send>>) {
     let waited = match child {
-        Spawned::Program(mut child) => child.wait().map(drop),
-        Spawned::Keeper(keeper) => keeper.wait(),
+        SpawnedChild::Program(mut child) => child.wait().map(drop),
+        SpawnedChild::Keeper(keeper) => keeper.wait(),
     };
     if let Err(error) = waited {
         tracing::warn!(pid, %error, "cannot reap a child");
     }
-    lock(&OWNED).remove(&pid);
+    lock_mutex(&OWNED).remove(&pid);
     drop(keep);
 }
 
 /// Does what may block a little on a thread that is there for it.
-pub(crate) fn later(job: Job) {
-    if let Err(error) = submit(&REAPER, "reaper", job) {
+pub(crate) fn run_later(job: ThreadJob) {
+    if let Err(error) = submit_job(&REAPER, "reaper", job) {
         tracing::warn!(%error, "an ended child stays unreaped");
     }
 }
@@ -213,7 +221,7 @@ mod tests {
     use std::process::Command;
     use std::time::{Duration, Instant};
 
-    use super::{Leads, owned, spawn};
+    use super::{ChildLeadership, owned_children, spawn_child};
     use amplihack_utils::sys;
 
     fn block_on<T>(future: impl Future<Output = T>) -> T {
@@ -222,21 +230,24 @@ mod tests {
 
     #[test]
     fn a_child_is_in_the_register_until_it_is_reaped() {
-        let (kid, _) = block_on(spawn(Command::new("true"), Leads::Nothing, Box::new(()), None)).unwrap();
+        let (kid, _) =
+            block_on(spawn_child(Command::new("true"), ChildLeadership::Nothing, Box::new(()), None))
+                .unwrap();
         let pid = kid.pid;
-        assert!(owned().contains(&pid));
-        kid.reap();
-        assert!(!owned().contains(&pid));
+        assert!(owned_children().contains(&pid));
+        kid.reap_child();
+        assert!(!owned_children().contains(&pid));
     }
 
     #[test]
     fn all_children_have_the_same_spawning_thread_and_outlive_the_asking_one() {
         let mut command = Command::new("sleep");
         command.arg("30");
-        let (kid, _) = std::thread::spawn(|| block_on(spawn(command, Leads::Group, Box::new(()), None)))
-            .join()
-            .unwrap()
-            .unwrap();
+        let (kid, _) =
+            std::thread::spawn(|| block_on(spawn_child(command, ChildLeadership::Group, Box::new(()), None)))
+                .join()
+                .unwrap()
+                .unwrap();
         std::thread::sleep(Duration::from_millis(50));
         assert!(sys::process_alive(kid.pid, kid.start_time), "the death signal followed the wrong thread");
     }
@@ -245,12 +256,12 @@ mod tests {
     fn a_dropped_child_is_killed_and_reaped() {
         let mut command = Command::new("sleep");
         command.arg("30");
-        let (kid, _) = block_on(spawn(command, Leads::Group, Box::new(()), None)).unwrap();
+        let (kid, _) = block_on(spawn_child(command, ChildLeadership::Group, Box::new(()), None)).unwrap();
         let pid = kid.pid;
         let asked = Instant::now();
         drop(kid);
         assert!(asked.elapsed() < Duration::from_millis(50));
-        while owned().contains(&pid) {
+        while owned_children().contains(&pid) {
             assert!(asked.elapsed() < Duration::from_secs(5));
             std::thread::sleep(Duration::from_millis(5));
         }
@@ -260,9 +271,17 @@ mod tests {
     #[test]
     fn a_missing_program_is_an_error_and_the_thread_goes_on() {
         assert!(
-            block_on(spawn(Command::new("/nonexistent/program"), Leads::Nothing, Box::new(()), None))
-                .is_err()
+            block_on(spawn_child(
+                Command::new("/nonexistent/program"),
+                ChildLeadership::Nothing,
+                Box::new(()),
+                None
+            ))
+            .is_err()
         );
-        block_on(spawn(Command::new("true"), Leads::Nothing, Box::new(()), None)).unwrap().0.reap();
+        block_on(spawn_child(Command::new("true"), ChildLeadership::Nothing, Box::new(()), None))
+            .unwrap()
+            .0
+            .reap_child();
     }
 }

@@ -1,16 +1,17 @@
-//! What a run is made of: the command, its pipes, its deadlines, and who owns the terminal.
+//! Specification of a run: the command, its pipes, its deadlines, and the owner of the terminal.
 
 use std::fs::File;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use crate::signals::Interrupts;
+use crate::signals::InterruptSignals;
+use crate::stopper::RunStopper;
 
-/// Whether the agent owns the terminal of this process.
+/// Relation of the agent to the terminal of this process.
 ///
 /// The agent crate's run mode says how an agent is *asked* to run; this says what the run may do to its processes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Terminal {
+pub enum TerminalMode {
     /// Headless: the child leads a group of its own, signals are passed on to that group, and nothing of the run is
     /// left when it ends.
     #[default]
@@ -20,23 +21,23 @@ pub enum Terminal {
     Owned,
 }
 
-/// Where the child's standard input comes from.
+/// Source of the child's standard input.
 #[derive(Default)]
-pub enum Input {
+pub enum ChildInput {
     /// `/dev/null`.
     #[default]
     Null,
-    /// This process's own.
+    /// Standard input of this process.
     Inherit,
-    /// These bytes, written while the child's output is read, then closed.
+    /// Bytes that are written while the child's output is read; then the pipe is closed.
     Bytes(Vec<u8>),
-    /// This file, from where it stands: for what is too large to be held in memory.
+    /// File that is read from its current position: for input that is too large to be held in memory.
     File(File),
 }
 
-/// Where an output of the child goes.
+/// Destination of an output of the child.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Output {
+pub enum ChildOutput {
     /// To this process's own.
     #[default]
     Inherit,
@@ -53,7 +54,7 @@ pub enum Output {
     Stream,
 }
 
-/// How long a run may take. `None`: as long as it likes.
+/// Time limits of a run. `None`: no limit.
 ///
 /// The first two need a captured output; without one there is nothing to see, and they are not kept.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -70,37 +71,39 @@ pub struct Deadlines {
 pub struct RunSpec {
     /// Program, arguments, environment and directory. Its standard streams are set from the fields below.
     pub command: Command,
-    /// Default: [`Input::Null`].
-    pub stdin: Input,
-    /// Default: [`Output::Inherit`].
-    pub stdout: Output,
-    /// Where standard output goes instead: a file, for what is too large to be held in memory. Default: none.
+    /// Default: [`ChildInput::Null`].
+    pub stdin: ChildInput,
+    /// Default: [`ChildOutput::Inherit`].
+    pub stdout: ChildOutput,
+    /// File that standard output goes to instead, for output that is too large to be held in memory. Default: none.
     pub stdout_file: Option<File>,
-    /// Default: [`Output::Inherit`].
-    pub stderr: Output,
+    /// Default: [`ChildOutput::Inherit`].
+    pub stderr: ChildOutput,
     /// Kept until the child is reaped: the handle of a prompt's temporary file, for example. Default: nothing.
     pub keep: Box<dyn Send>,
-    /// Default: [`Terminal::Detached`].
-    pub terminal: Terminal,
+    /// Default: [`TerminalMode::Detached`].
+    pub terminal: TerminalMode,
     /// The child of a detached run leads a session of its own, and not a group only. Default: false.
     pub session: bool,
     /// Default: none.
     pub deadlines: Deadlines,
-    /// How long the tree may take after a passed-on signal, and again after SIGTERM. Default: 5 s.
+    /// Time that the tree may take after a passed-on signal, and again after SIGTERM. Default: 5 s.
     pub grace: Duration,
-    /// How long the child may take to end once it said that it is done. Default: as long as the grace.
+    /// Time that the child may take to end once it reported that it is done. Default: as long as the grace.
     pub linger: Option<Duration>,
     /// The session's id, given to the child as `AMPLIHACK_SESSION_ID`; descendants in sessions of their own are found
     /// by it, so it must be this run's alone. Empty (the default): not set, not looked for.
     pub tag: String,
-    /// Where the child writes down who it is before it becomes the program, for [`leftovers::end`](crate::leftovers::end). Default: nowhere.
+    /// File in which the child identifies itself first, for [`end_leftovers`](crate::leftovers::end_leftovers). Default: none.
     pub record: Option<File>,
-    /// This process is one of our binaries: it becomes the reaper of its descendants' orphans, and orphans of nobody
+    /// True for a process that is one of our binaries: it becomes the reaper of its descendants' orphans, and orphans of nobody
     /// else are this run's. Default: false; a library never does that to its host.
     pub subreaper: bool,
     /// The signals to this process that are passed on to the run, and end it. Default: none; a library leaves its host's
     /// signals alone.
-    pub interrupts: Interrupts,
+    pub interrupts: InterruptSignals,
+    /// Ends the run from elsewhere. Default: nobody does.
+    pub stopper: RunStopper,
 }
 
 impl RunSpec {
@@ -108,12 +111,12 @@ impl RunSpec {
     pub fn new(command: Command) -> Self {
         Self {
             command,
-            stdin: Input::default(),
-            stdout: Output::default(),
+            stdin: ChildInput::default(),
+            stdout: ChildOutput::default(),
             stdout_file: None,
-            stderr: Output::default(),
+            stderr: ChildOutput::default(),
             keep: Box::new(()),
-            terminal: Terminal::default(),
+            terminal: TerminalMode::default(),
             session: false,
             deadlines: Deadlines::default(),
             grace: Duration::from_secs(5),
@@ -121,36 +124,37 @@ impl RunSpec {
             tag: String::new(),
             record: None,
             subreaper: false,
-            interrupts: Interrupts::none(),
+            interrupts: InterruptSignals::without_signals(),
+            stopper: RunStopper::default(),
         }
     }
 
     /// Sets the command's streams and its session id as the other fields say.
-    pub(crate) fn wire(&mut self) {
+    pub(crate) fn wire_streams(&mut self) {
         let stdin = match std::mem::take(&mut self.stdin) {
-            Input::Null => Stdio::null(),
-            Input::Inherit => Stdio::inherit(),
-            Input::File(file) => Stdio::from(file),
-            bytes @ Input::Bytes(_) => {
+            ChildInput::Null => Stdio::null(),
+            ChildInput::Inherit => Stdio::inherit(),
+            ChildInput::File(file) => Stdio::from(file),
+            bytes @ ChildInput::Bytes(_) => {
                 self.stdin = bytes;
                 Stdio::piped()
             }
         };
         let stdout = match self.stdout_file.take() {
             Some(file) => {
-                self.stdout = Output::Null;
+                self.stdout = ChildOutput::Null;
                 Stdio::from(file)
             }
-            None => self.stdout.stdio(),
+            None => self.stdout.to_stdio(),
         };
-        self.command.stdin(stdin).stdout(stdout).stderr(self.stderr.stdio());
+        self.command.stdin(stdin).stdout(stdout).stderr(self.stderr.to_stdio());
         if !self.tag.is_empty() {
             self.command.env(SESSION_ID, &self.tag);
         }
     }
 
-    /// Whether any output is read, so that silence can be seen.
-    pub(crate) fn listens(&self) -> bool {
+    /// Reports whether any output is read, so that silence can be seen.
+    pub(crate) fn has_captured_output(&self) -> bool {
         self.stdout.is_captured() || self.stderr.is_captured()
     }
 }
@@ -159,8 +163,8 @@ impl RunSpec {
 /// The variable that marks what belongs to a session.
 pub const SESSION_ID: &str = amplihack_utils::launcher_context::SESSION_VAR;
 
-impl Output {
-    fn stdio(self) -> Stdio {
+impl ChildOutput {
+    fn to_stdio(self) -> Stdio {
         match self {
             Self::Inherit => Stdio::inherit(),
             Self::Null => Stdio::null(),
@@ -173,7 +177,7 @@ impl Output {
     }
 }
 
-impl std::fmt::Debug for Input {
+impl std::fmt::Debug for ChildInput {
     /// Never the bytes: they are a prompt.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -202,13 +206,13 @@ impl std::fmt::Debug for RunSpec {
 mod tests {
     use std::process::Command;
 
-    use super::{Input, RunSpec};
+    use super::{ChildInput, RunSpec};
 
     #[test]
     fn debug_shows_no_prompt() {
         let mut command = Command::new("agent");
         command.arg("secret argument").env("KEY", "secret value");
-        let spec = RunSpec { stdin: Input::Bytes(b"secret prompt".to_vec()), ..RunSpec::new(command) };
+        let spec = RunSpec { stdin: ChildInput::Bytes(b"secret prompt".to_vec()), ..RunSpec::new(command) };
         let shown = format!("{spec:?}");
         assert!(shown.contains("agent") && shown.contains("13 bytes"), "{shown}");
         assert!(!shown.contains("secret"), "{shown}");

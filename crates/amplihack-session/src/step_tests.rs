@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use amplihack_utils::env::Env;
-use amplihack_utils::sys::{Exit, Signal};
+use amplihack_utils::sys::{ProcessExit, Signal};
 
-use super::{Spool, SpooledOutput, StepProgram, StepRun, StepSpec};
-use crate::block::runtime;
-use crate::output::{Deadline, EndCause};
+use super::{SpooledOutput, StepProgram, StepRun, StepSpec, StepSpool};
+use crate::block::build_runtime;
+use crate::output::{DeadlineKind, EndCause};
 
-async fn start(spool: &Spool, script: &str, timeout: Option<Duration>) -> StepRun {
-    let environment = Env::empty().with("PATH", "/usr/bin:/bin");
+async fn start(spool: &StepSpool, script: &str, timeout: Option<Duration>) -> StepRun {
+    let environment = Env::empty().with_variable("PATH", "/usr/bin:/bin");
     let arguments = vec!["-c".into(), script.into()];
     let program = &StepProgram { path: "bash".into(), arguments, environment, directory: "/".into() };
     let grace = Duration::from_millis(200);
@@ -19,12 +19,12 @@ async fn start(spool: &Spool, script: &str, timeout: Option<Duration>) -> StepRu
 
 fn run(script: &str, timeout: Option<Duration>) -> SpooledOutput {
     let dir = tempfile::tempdir().unwrap();
-    let spool = Spool::open(dir.path()).unwrap();
-    runtime().unwrap().block_on(async {
+    let spool = StepSpool::open(dir.path()).unwrap();
+    build_runtime().unwrap().block_on(async {
         let mut run = start(&spool, script, timeout).await;
-        run.ended().await.unwrap();
-        let end = run.finish();
-        assert_eq!(spool.record("0.1"), end.record);
+        run.wait_for_end().await.unwrap();
+        let end = run.into_output();
+        assert_eq!(spool.read_record("0.1"), end.record);
         end
     })
 }
@@ -32,21 +32,21 @@ fn run(script: &str, timeout: Option<Duration>) -> SpooledOutput {
 #[test]
 fn output_is_in_files_and_asked_for_in_parts() {
     let end = run("printf 0123456789; echo no >&2; exit 3", None);
-    assert_eq!((end.record.unwrap().exit, end.cause), (Exit::Code(3), EndCause::Ended));
+    assert_eq!((end.record.unwrap().exit, end.cause), (ProcessExit::Code(3), EndCause::Ended));
     let [output, error] = end.outputs;
     assert_eq!(output.len(), 10);
-    assert_eq!(output.head(4).unwrap(), b"0123");
-    assert_eq!(output.tail(4).unwrap(), b"6789");
-    assert_eq!(output.head(99).unwrap(), b"0123456789");
-    assert_eq!(error.tail(99).unwrap(), b"no\n");
+    assert_eq!(output.read_head(4).unwrap(), b"0123");
+    assert_eq!(output.read_tail(4).unwrap(), b"6789");
+    assert_eq!(output.read_head(99).unwrap(), b"0123456789");
+    assert_eq!(error.read_tail(99).unwrap(), b"no\n");
 }
 
 #[test]
 fn a_deadline_ends_the_step_and_keeps_what_it_said() {
     let end = run("trap '' TERM; echo so far; sleep 600; sleep 600", Some(Duration::from_millis(300)));
-    assert_eq!(end.cause, EndCause::Deadline(Deadline::Total));
-    assert_eq!(end.record.unwrap().exit, Exit::Signal(9));
-    assert_eq!(end.outputs[0].head(99).unwrap(), b"so far\n");
+    assert_eq!(end.cause, EndCause::Deadline(DeadlineKind::Total));
+    assert_eq!(end.record.unwrap().exit, ProcessExit::Signal(9));
+    assert_eq!(end.outputs[0].read_head(99).unwrap(), b"so far\n");
     // What was killed may need a moment to be gone.
     while end.background.as_ref().is_some_and(|background| !background.is_over()) {
         std::thread::yield_now();
@@ -56,17 +56,18 @@ fn a_deadline_ends_the_step_and_keeps_what_it_said() {
 #[test]
 fn what_stays_in_the_background_does_not_hold_the_step_and_is_ended_on_request() {
     let dir = tempfile::tempdir().unwrap();
-    let spool = Spool::open(dir.path()).unwrap();
-    runtime().unwrap().block_on(async {
+    let spool = StepSpool::open(dir.path()).unwrap();
+    build_runtime().unwrap().block_on(async {
         let mut run = start(&spool, "sleep 600 & echo $!", None).await;
-        run.ended().await.unwrap();
-        let end = run.finish();
-        let pid: u32 = String::from_utf8(end.outputs[0].head(99).unwrap()).unwrap().trim().parse().unwrap();
+        run.wait_for_end().await.unwrap();
+        let end = run.into_output();
+        let pid: u32 =
+            String::from_utf8(end.outputs[0].read_head(99).unwrap()).unwrap().trim().parse().unwrap();
         let background = end.background.unwrap();
         assert!(!background.is_over());
-        assert!(amplihack_utils::sys::living(pid).is_some());
-        background.end().await;
-        assert!(amplihack_utils::sys::living(pid).is_none());
+        assert!(amplihack_utils::sys::living_process(pid).is_some());
+        background.end_and_wait().await;
+        assert!(amplihack_utils::sys::living_process(pid).is_none());
     });
 }
 
@@ -74,12 +75,12 @@ fn what_stays_in_the_background_does_not_hold_the_step_and_is_ended_on_request()
 fn a_step_is_ended_on_a_signal_and_by_a_drop() {
     let dir = tempfile::tempdir().unwrap();
     let sleeper = dir.path().join("sleeper");
-    let spool = Spool::open(dir.path()).unwrap();
-    runtime().unwrap().block_on(async {
+    let spool = StepSpool::open(dir.path()).unwrap();
+    build_runtime().unwrap().block_on(async {
         let mut run = start(&spool, "sleep 600; true", None).await;
-        run.end(Signal::INT);
-        run.ended().await.unwrap();
-        let end = run.finish();
+        run.end_on_signal(Signal::INT);
+        run.wait_for_end().await.unwrap();
+        let end = run.into_output();
         assert_eq!(end.cause, EndCause::Interrupted(Signal::INT));
         assert!(end.record.unwrap().ended_by_us);
         let run = start(&spool, &format!("sleep 600 & echo $! > {}; wait", sleeper.display()), None).await;
@@ -88,10 +89,10 @@ fn a_step_is_ended_on_a_signal_and_by_a_drop() {
         }
         drop(run);
     });
-    let processes = crate::leftovers::listed(&dir.path().join(super::PROCESSES)).unwrap();
+    let processes = crate::leftovers::listed_processes(&dir.path().join(super::PROCESSES)).unwrap();
     assert_eq!(processes.len(), 4);
     let sleeper: u32 = std::fs::read_to_string(&sleeper).unwrap().trim().parse().unwrap();
-    while amplihack_utils::sys::living(sleeper).is_some_and(|found| found.name == "sleep") {
+    while amplihack_utils::sys::living_process(sleeper).is_some_and(|found| found.name == "sleep") {
         std::thread::yield_now();
     }
     while processes.iter().any(|one| amplihack_utils::sys::process_alive(one.pid, one.start_time)) {

@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 
 use amplihack_agent::decode::Decode;
-use amplihack_agent::event::{Envelope, Totals, Usage};
-use amplihack_agent::reader::{Earlier, Reader};
+use amplihack_agent::event::{AgentEvent, AgentUsage, Envelope, UsageTotals};
+use amplihack_agent::reader::{AgentStreamReader, EarlierUsage};
 use amplihack_utils::log::LogError;
 use jiff::Timestamp;
 
@@ -12,33 +12,45 @@ use crate::error::RunError;
 use crate::journal::Journal;
 use crate::output::{EndCause, ProcessOutput};
 use crate::run::AgentRun;
-use crate::run_end::{Evidence, RunEnd};
-use crate::spec::{Output, RunSpec};
+use crate::run_end::{EndEvidence, RunEnd};
+use crate::spec::{ChildOutput, RunSpec};
 
-/// What of standard error is kept for the end of a run, unless the spec says otherwise.
+/// Number of bytes of standard error that are kept for the end of a run, unless the spec sets another.
 const STDERR_TAIL: usize = 256 * 1024;
 
 /// Completes the end of a run before it is told, and brings what the run used where the agent tells that elsewhere.
-pub type Judge = Box<dyn FnOnce(&mut RunEnd) -> Option<Usage> + Send>;
+pub type EndCompleter = Box<dyn FnOnce(&mut RunEnd) -> Option<AgentUsage> + Send>;
 
-/// How a run's output becomes events.
-pub struct Reading {
+/// Looks at each event when it is read, before it is in the journal and before anybody takes it.
+pub type EventObserver = Box<dyn FnMut(&AgentEvent) + Send>;
+
+/// Settings for reading a run's output as events.
+pub struct EventReading {
     /// Reads the agent's lines.
     pub decoder: Box<dyn Decode>,
-    /// Where events go before anybody sees them. Default: nowhere.
+    /// Journal that events go to before anybody sees them. Default: none.
     pub journal: Option<Journal>,
-    /// Whether each line's own bytes go with its first event.
+    /// True if each line's own bytes go with its first event.
     pub raw: bool,
-    /// What earlier runs of the agent's session used, for an agent that states its session's totals. Default: nothing.
-    pub earlier: Option<Earlier>,
+    /// Usage of earlier runs of the agent's session, for an agent that states its session's totals. Default: none.
+    pub earlier: Option<EarlierUsage>,
+    /// Comes with each event but the end. Default: looks at nothing.
+    pub observe: EventObserver,
     /// Comes before the end is told. Default: changes nothing.
-    pub judge: Judge,
+    pub judge: EndCompleter,
 }
 
-impl Reading {
+impl EventReading {
     /// Reading with `decoder`, without a journal and without the lines themselves.
     pub fn new(decoder: Box<dyn Decode>) -> Self {
-        Self { decoder, journal: None, raw: false, earlier: None, judge: Box::new(|_| None) }
+        Self {
+            decoder,
+            journal: None,
+            raw: false,
+            earlier: None,
+            observe: Box::new(|_| {}),
+            judge: Box::new(|_| None),
+        }
     }
 }
 
@@ -49,20 +61,23 @@ impl Reading {
 pub struct EventRun {
     /// `None` once it is over.
     run: Option<AgentRun>,
-    events: Events,
+    events: EventQueue,
 }
 
 impl EventRun {
     /// Starts the run that `spec` describes; its standard output is read by `reading`.
     ///
     /// Standard error is kept as a tail unless the spec sends it elsewhere than to this process's own.
-    pub async fn start(mut spec: RunSpec, reading: Reading) -> Result<Self, RunError> {
-        spec.stdout = Output::Stream;
-        if spec.stderr == Output::Inherit {
-            spec.stderr = Output::Tail(STDERR_TAIL);
+    ///
+    /// # Errors
+    /// Those of [`AgentRun::start`].
+    pub async fn start(mut spec: RunSpec, reading: EventReading) -> Result<Self, RunError> {
+        spec.stdout = ChildOutput::Stream;
+        if spec.stderr == ChildOutput::Inherit {
+            spec.stderr = ChildOutput::Tail(STDERR_TAIL);
         }
         let run = AgentRun::start(spec).await?;
-        Ok(Self { run: Some(run), events: Events::new(reading) })
+        Ok(Self { run: Some(run), events: EventQueue::new(reading) })
     }
 
     /// The child's process id; 0 once the run is over.
@@ -72,24 +87,25 @@ impl EventRun {
 
     /// The next event. `None` after the last one, which is its [end](amplihack_agent::EndEvent) and comes exactly once. Cancel-safe.
     ///
-    /// An error means that the run could no longer be watched, or its journal not written; it is killed then, and there is
-    /// no further event.
+    /// # Errors
+    /// [`RunError::Watch`] if the run can no longer be watched, [`RunError::Journal`] if its journal cannot be written. The run is killed
+    /// then, and there is no further event.
     pub async fn next(&mut self) -> Result<Option<Envelope>, RunError> {
         loop {
             if let Some(event) = self.events.ready.pop_front() {
                 return Ok(Some(event));
             }
             let Some(run) = &mut self.run else { return Ok(None) };
-            match run.chunk().await {
+            match run.next_chunk().await {
                 Ok(Some(bytes)) => {
-                    self.events.take(bytes);
+                    self.events.take_bytes(bytes);
                     if self.events.reader.is_over() {
                         run.expect_end()?;
                     }
                 }
                 Ok(None) => {
-                    if let Some(output) = self.run.take().map(AgentRun::finish).transpose()? {
-                        self.events.finish(output);
+                    if let Some(output) = self.run.take().map(AgentRun::finish_run).transpose()? {
+                        self.events.finish_reading(output);
                     }
                 }
                 Err(error) => {
@@ -97,7 +113,7 @@ impl EventRun {
                     return Err(error);
                 }
             }
-            if let Err(error) = self.events.keep() {
+            if let Err(error) = self.events.journal_fresh() {
                 self.run = None;
                 self.events.ready.clear();
                 return Err(error.into());
@@ -105,18 +121,21 @@ impl EventRun {
         }
     }
 
-    /// When the child started, in clock ticks from boot; 0 once the run is over.
+    /// Start time of the child, in clock ticks from boot; 0 once the run has ended.
     pub fn start_time(&self) -> u64 {
         self.run.as_ref().map_or(0, AgentRun::start_time)
     }
 
     /// Ends the run as a signal to this process does. Its events up to its end are still to be taken.
-    pub fn interrupt(&mut self) -> Result<(), RunError> {
-        self.run.as_mut().map_or(Ok(()), AgentRun::interrupt)
+    ///
+    /// # Errors
+    /// Those of [`AgentRun::interrupt_run`].
+    pub fn interrupt_run(&mut self) -> Result<(), RunError> {
+        self.run.as_mut().map_or(Ok(()), AgentRun::interrupt_run)
     }
 
-    /// What the run used so far.
-    pub fn usage(&self) -> Totals {
+    /// Tokens and money that the run used so far.
+    pub fn usage(&self) -> UsageTotals {
         self.events.reader.usage()
     }
 
@@ -132,22 +151,23 @@ impl EventRun {
 }
 
 /// From bytes to events that are in the journal.
-struct Events {
-    reader: Reader,
+struct EventQueue {
+    reader: AgentStreamReader,
     journal: Option<Journal>,
     raw: bool,
-    judge: Option<Judge>,
+    observe: EventObserver,
+    judge: Option<EndCompleter>,
     /// Not in the journal yet.
     fresh: Vec<Envelope>,
     ready: VecDeque<Envelope>,
     end: Option<RunEnd>,
 }
 
-impl Events {
-    fn new(reading: Reading) -> Self {
+impl EventQueue {
+    fn new(reading: EventReading) -> Self {
         // The journal keeps every line, whoever asked for it.
         let raw = reading.raw || reading.journal.is_some();
-        let mut reader = Reader::new(reading.decoder, raw);
+        let mut reader = AgentStreamReader::new(reading.decoder, raw);
         if let Some(earlier) = reading.earlier {
             reader = reader.with_earlier(earlier);
         }
@@ -155,6 +175,7 @@ impl Events {
             reader,
             journal: reading.journal,
             raw: reading.raw,
+            observe: reading.observe,
             judge: Some(reading.judge),
             fresh: Vec::new(),
             ready: VecDeque::new(),
@@ -162,31 +183,35 @@ impl Events {
         }
     }
 
-    fn take(&mut self, bytes: &[u8]) {
+    fn take_bytes(&mut self, bytes: &[u8]) {
+        let known = self.fresh.len();
         self.reader.push(bytes, Timestamp::now(), &mut self.fresh);
+        self.fresh.iter().skip(known).for_each(|read| (self.observe)(&read.event));
     }
 
-    fn finish(&mut self, mut output: ProcessOutput) {
-        self.take(&output.stdout.bytes);
+    fn finish_reading(&mut self, mut output: ProcessOutput) {
+        self.take_bytes(&output.stdout.bytes);
         let now = Timestamp::now();
         // One that said that it is done and had to be ended is judged by its word: its exit is ours.
         let own_exit = (output.cause != EndCause::Lingered).then_some(output.exit);
+        let known = self.fresh.len();
         let said = self.reader.finish(own_exit, now, &mut self.fresh);
-        let mut end = RunEnd::of_stream(said, Evidence::Record, &mut output);
+        self.fresh.iter().skip(known).for_each(|read| (self.observe)(&read.event));
+        let mut end = RunEnd::from_stream(said, EndEvidence::Record, &mut output);
         if let Some(usage) = self.judge.take().and_then(|judge| judge(&mut end)) {
-            self.reader.used(usage, now, &mut self.fresh);
+            self.reader.number_usage(usage, now, &mut self.fresh);
         }
         end.usage = self.reader.usage();
-        self.reader.end(end.event.clone(), now, &mut self.fresh);
+        self.reader.number_end(end.event.clone(), now, &mut self.fresh);
         self.end = Some(end);
     }
 
     /// Writes what is new to the journal, then makes it ready to be taken.
-    fn keep(&mut self) -> Result<(), LogError> {
+    fn journal_fresh(&mut self) -> Result<(), LogError> {
         if let Some(journal) = &mut self.journal {
             journal.append(&self.fresh)?;
             if let Some(end) = &self.end {
-                journal.end(end, self.reader.before())?;
+                journal.write_end(end, self.reader.earlier_totals())?;
             }
         }
         for mut event in self.fresh.drain(..) {

@@ -2,32 +2,37 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use amplihack_utils::sys::Proc;
+use amplihack_utils::sys::ProcessEntry;
 
-use super::{Scope, members};
+use super::{MembershipScope, find_members};
 
 const OWN: u32 = 100;
 const CHILD: u32 = 200;
 
-fn proc(pid: u32, parent: u32, group: u32) -> Proc {
-    Proc {
+fn proc(pid: u32, parent: u32, group: u32) -> ProcessEntry {
+    ProcessEntry {
         pid,
         ppid: parent,
         pgid: group,
         sid: group,
+        terminal: 0,
         start_time: u64::from(pid),
         name: format!("p{pid}"),
         dead: false,
     }
 }
 
-fn ids(table: &[Proc], change: impl Fn(&mut Scope<'_>)) -> Vec<u32> {
+fn ids(table: &[ProcessEntry], change: impl Fn(&mut MembershipScope<'_>)) -> Vec<u32> {
     ids_beside(table, &BTreeSet::from([CHILD]), change)
 }
 
-fn ids_beside(table: &[Proc], others: &BTreeSet<u32>, change: impl Fn(&mut Scope<'_>)) -> Vec<u32> {
+fn ids_beside(
+    table: &[ProcessEntry],
+    others: &BTreeSet<u32>,
+    change: impl Fn(&mut MembershipScope<'_>),
+) -> Vec<u32> {
     let known = BTreeMap::new();
-    let mut scope = Scope {
+    let mut scope = MembershipScope {
         own: OWN,
         child: CHILD,
         child_start: u64::from(CHILD),
@@ -38,7 +43,7 @@ fn ids_beside(table: &[Proc], others: &BTreeSet<u32>, change: impl Fn(&mut Scope
         tagged: &|_| false,
     };
     change(&mut scope);
-    members(table, &scope).into_iter().map(|proc| proc.pid).collect()
+    find_members(table, &scope).into_iter().map(|proc| proc.pid).collect()
 }
 
 #[test]
@@ -74,7 +79,7 @@ fn orphans_are_members_only_of_a_run_that_adopts_and_never_other_runs_children()
     let others = BTreeSet::from([CHILD, 700]);
     assert_eq!(ids_beside(&table, &others, |_| ()), [0; 0]);
     assert_eq!(ids_beside(&table, &others, |scope| scope.adopts = true), [600]);
-    let tagged = |scope: &mut Scope<'_>| scope.tagged = &|pid| pid >= 600;
+    let tagged = |scope: &mut MembershipScope<'_>| scope.tagged = &|pid| pid >= 600;
     assert_eq!(ids_beside(&table, &others, tagged), [600]);
 }
 

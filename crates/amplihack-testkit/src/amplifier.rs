@@ -26,7 +26,7 @@ impl Accepted {
 
 /// What a command line asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Call {
+pub enum AmplifierCall {
     /// `run`.
     Run(Accepted),
     /// `--version`.
@@ -36,7 +36,7 @@ pub enum Call {
 }
 
 /// What one option takes.
-enum Takes {
+enum AmplifierFlagArity {
     Nothing,
     Any,
     Number,
@@ -44,37 +44,37 @@ enum Takes {
 }
 
 /// Long name, short letter, value. The whole documented list of `amplifier run`.
-const OPTIONS: &[(&str, Option<u8>, Takes)] = &[
-    ("--bundle", Some(b'B'), Takes::Any),
-    ("--provider", Some(b'p'), Takes::Any),
-    ("--model", Some(b'm'), Takes::Any),
-    ("--max-tokens", None, Takes::Number),
-    ("--mode", None, Takes::OneOf(&["chat", "single"])),
-    ("--resume", None, Takes::Any),
-    ("--verbose", Some(b'v'), Takes::Nothing),
-    ("--output-format", None, Takes::OneOf(&["text", "json", "json-trace"])),
+const OPTIONS: &[(&str, Option<u8>, AmplifierFlagArity)] = &[
+    ("--bundle", Some(b'B'), AmplifierFlagArity::Any),
+    ("--provider", Some(b'p'), AmplifierFlagArity::Any),
+    ("--model", Some(b'm'), AmplifierFlagArity::Any),
+    ("--max-tokens", None, AmplifierFlagArity::Number),
+    ("--mode", None, AmplifierFlagArity::OneOf(&["chat", "single"])),
+    ("--resume", None, AmplifierFlagArity::Any),
+    ("--verbose", Some(b'v'), AmplifierFlagArity::Nothing),
+    ("--output-format", None, AmplifierFlagArity::OneOf(&["text", "json", "json-trace"])),
 ];
 
 /// Reads the arguments after the program's name. The error is click's own sentence; the exit code that goes with it is 2.
-pub fn read(args: &[Bytes]) -> Result<Call, String> {
-    let Some((first, rest)) = args.split_first() else { return Ok(Call::Help) };
+pub fn read(args: &[Bytes]) -> Result<AmplifierCall, String> {
+    let Some((first, rest)) = args.split_first() else { return Ok(AmplifierCall::Help) };
     match first.0.as_slice() {
         b"run" => read_run(rest),
-        b"--version" => Ok(Call::Version),
-        b"--help" => Ok(Call::Help),
+        b"--version" => Ok(AmplifierCall::Version),
+        b"--help" => Ok(AmplifierCall::Help),
         option if option.starts_with(b"-") => Err(format!("No such option: {}", first.lossy())),
         _ => Err(format!("No such command '{}'.", first.lossy())),
     }
 }
 
-fn read_run(args: &[Bytes]) -> Result<Call, String> {
+fn read_run(args: &[Bytes]) -> Result<AmplifierCall, String> {
     let mut accepted = Accepted::default();
     let mut words: Vec<Bytes> = Vec::new();
     let mut args = args.iter();
     while let Some(arg) = args.next() {
         match arg.0.as_slice() {
             b"--" => words.extend(args.by_ref().cloned()),
-            b"--help" => return Ok(Call::Help),
+            b"--help" => return Ok(AmplifierCall::Help),
             long if long.starts_with(b"--") => read_long(arg, &mut args, &mut accepted)?,
             [b'-', _, ..] => read_short(arg, &mut args, &mut accepted)?,
             _ => words.push(arg.clone()),
@@ -84,7 +84,7 @@ fn read_run(args: &[Bytes]) -> Result<Call, String> {
     accepted.prompt = words.next();
     let extra: Vec<String> = words.map(|word| word.lossy()).collect();
     match extra.len() {
-        0 => Ok(Call::Run(accepted)),
+        0 => Ok(AmplifierCall::Run(accepted)),
         1 => Err(format!("Got unexpected extra argument ({})", extra.join(" "))),
         _ => Err(format!("Got unexpected extra arguments ({})", extra.join(" "))),
     }
@@ -100,7 +100,7 @@ fn read_long(arg: &Bytes, args: &mut Args<'_>, accepted: &mut Accepted) -> Resul
     let Some((name, _, takes)) = OPTIONS.iter().find(|(long, ..)| long.as_bytes() == name) else {
         return Err(format!("No such option: {}", Bytes(name.to_vec()).lossy()));
     };
-    if matches!(takes, Takes::Nothing) {
+    if matches!(takes, AmplifierFlagArity::Nothing) {
         if inline.is_some() {
             return Err(format!("Option '{name}' does not take a value."));
         }
@@ -116,7 +116,7 @@ fn read_short(arg: &Bytes, args: &mut Args<'_>, accepted: &mut Accepted) -> Resu
         let Some((name, _, takes)) = OPTIONS.iter().find(|(_, short, _)| *short == Some(*letter)) else {
             return Err(format!("No such option: -{}", char::from(*letter)));
         };
-        if matches!(takes, Takes::Nothing) {
+        if matches!(takes, AmplifierFlagArity::Nothing) {
             accepted.options.push(((*name).to_owned(), Bytes::from("")));
             continue;
         }
@@ -127,14 +127,19 @@ fn read_short(arg: &Bytes, args: &mut Args<'_>, accepted: &mut Accepted) -> Resu
     Ok(())
 }
 
-fn push(name: &str, takes: &Takes, value: Option<Bytes>, accepted: &mut Accepted) -> Result<(), String> {
+fn push(
+    name: &str,
+    takes: &AmplifierFlagArity,
+    value: Option<Bytes>,
+    accepted: &mut Accepted,
+) -> Result<(), String> {
     let value = value.ok_or_else(|| format!("Option '{name}' requires an argument."))?;
     let text = value.lossy();
     match takes {
-        Takes::Number if text.trim().parse::<i64>().is_err() => {
+        AmplifierFlagArity::Number if text.trim().parse::<i64>().is_err() => {
             return Err(format!("Invalid value for '{name}': '{text}' is not a valid integer."));
         }
-        Takes::OneOf(choices) if !choices.contains(&text.as_str()) => {
+        AmplifierFlagArity::OneOf(choices) if !choices.contains(&text.as_str()) => {
             let choices: Vec<String> = choices.iter().map(|choice| format!("'{choice}'")).collect();
             return Err(format!(
                 "Invalid value for '{name}': '{text}' is not one of {}.",
@@ -149,16 +154,16 @@ fn push(name: &str, takes: &Takes, value: Option<Bytes>, accepted: &mut Accepted
 
 #[cfg(test)]
 mod tests {
-    use super::{Accepted, Call, read};
+    use super::{Accepted, AmplifierCall, read};
     use crate::Bytes;
 
-    fn call(args: &[&str]) -> Result<Call, String> {
+    fn call(args: &[&str]) -> Result<AmplifierCall, String> {
         read(&args.iter().map(|arg| Bytes::from(*arg)).collect::<Vec<_>>())
     }
 
     fn run(args: &[&str]) -> Accepted {
         match call(args) {
-            Ok(Call::Run(accepted)) => accepted,
+            Ok(AmplifierCall::Run(accepted)) => accepted,
             other => panic!("{args:?}: {other:?}"),
         }
     }
@@ -178,8 +183,8 @@ mod tests {
         assert_eq!(run(&["run"]).prompt, None);
         assert_eq!(run(&["run", "--", "-x"]).prompt, Some(Bytes::from("-x")));
         assert_eq!(run(&["run", "-"]).prompt, Some(Bytes::from("-")));
-        assert_eq!(call(&["--version"]), Ok(Call::Version));
-        assert_eq!(call(&["run", "--help"]), Ok(Call::Help));
+        assert_eq!(call(&["--version"]), Ok(AmplifierCall::Version));
+        assert_eq!(call(&["run", "--help"]), Ok(AmplifierCall::Help));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
-use amplihack_utils::hex::hex;
+use amplihack_utils::hex::to_hex;
 use serde::{Deserialize, Serialize};
 
 /// A byte string, exact in every record.
@@ -64,7 +64,8 @@ enum Wire {
 
 impl From<Bytes> for Wire {
     fn from(bytes: Bytes) -> Self {
-        String::from_utf8(bytes.0).map_or_else(|error| Self::Hex { hex: hex(error.as_bytes()) }, Self::Text)
+        String::from_utf8(bytes.0)
+            .map_or_else(|error| Self::Hex { hex: to_hex(error.as_bytes()) }, Self::Text)
     }
 }
 

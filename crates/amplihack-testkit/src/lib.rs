@@ -14,6 +14,8 @@ pub mod browser;
 pub mod bytes;
 pub mod compare;
 pub mod grid;
+pub mod guard_table;
+pub mod hooked;
 pub mod hosts;
 pub mod json;
 mod logged;

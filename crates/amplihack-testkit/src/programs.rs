@@ -28,6 +28,11 @@ pub fn obedient_agent_path() -> PathBuf {
     built("obedient-agent")
 }
 
+/// The program file of the server of tools.
+pub fn tool_server_path() -> PathBuf {
+    built("tool-server")
+}
+
 /// An empty program file with the permission bits `mode`, and its directory.
 pub fn program(path: &Path, mode: u32) {
     let directory = path.parent().expect("a program lies in a directory");
@@ -36,11 +41,26 @@ pub fn program(path: &Path, mode: u32) {
     std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).expect("a test owns its files");
 }
 
+/// The directory that `cargo xtask test` names for a second run of the guard's tests: with the hook binary as it is shipped.
+pub fn as_shipped() -> Option<PathBuf> {
+    Env::from_process().path("AMPLIHACK_TEST_PROGRAMS")
+}
+
+/// The program that cargo built as `built`, or the one of its name in the directory of [`as_shipped`].
+pub fn under_test(built: &str) -> PathBuf {
+    let built = Path::new(built);
+    as_shipped()
+        .map_or_else(|| built.to_owned(), |directory| directory.join(built.file_name().unwrap_or_default()))
+}
+
 /// Where the programs that are shipped lie, of this test's profile: `amplihack`, `amplihack-hooks`, `recipe-runner-rs` and
 /// `xpia-defend`. The tests of their own crates have the variables of cargo's instead.
 pub fn shipped() -> PathBuf {
     static ONCE: OnceLock<PathBuf> = OnceLock::new();
     ONCE.get_or_init(|| {
+        if let Some(named) = as_shipped() {
+            return named;
+        }
         let directory = beside_this_test();
         let programs = ["amplihack", "amplihack-hooks", "recipe-runner-rs", "xpia-defend"];
         let sources = crate::workspace().join("crates");

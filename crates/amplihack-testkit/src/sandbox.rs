@@ -28,12 +28,12 @@ impl Sandbox {
         let mut programs = path.join("bin").into_os_string();
         programs.push(":/usr/local/bin:/usr/bin:/bin");
         let env = Env::empty()
-            .with("PATH", programs)
-            .with("HOME", path.join("home"))
-            .with("TMPDIR", path.join("tmp"))
-            .with("LANG", "C.UTF-8")
-            .with("TERM", "dumb")
-            .with("FAKE_AGENT_LOG", path.join("fake-agents.jsonl"));
+            .with_variable("PATH", programs)
+            .with_variable("HOME", path.join("home"))
+            .with_variable("TMPDIR", path.join("tmp"))
+            .with_variable("LANG", "C.UTF-8")
+            .with_variable("TERM", "dumb")
+            .with_variable("FAKE_AGENT_LOG", path.join("fake-agents.jsonl"));
         Self { root, env }
     }
 
@@ -92,7 +92,7 @@ impl Sandbox {
 
     /// Sets a variable for all programs that are started from now on.
     pub fn set(&mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> &mut Self {
-        self.env.set(name, value);
+        self.env.set_variable(name, value);
         self
     }
 

@@ -16,6 +16,8 @@ pub struct Script {
     pub ignore: Vec<String>,
     /// How stdin is read before the record is written.
     pub stdin: StdinPlan,
+    /// Whether it calls no hooks, as a real agent whose hooks are off. Without this it reports to its launch what they would report.
+    pub without_hooks: bool,
     /// What follows, in order.
     pub steps: Vec<Step>,
 }

@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use amplihack_utils::agent_binary::{Source, System, resolve_in};
+use amplihack_utils::agent_binary::{AgentSource, SystemLiveness, resolve_in};
 use amplihack_utils::env::Env;
 
 const DEPTHS: [usize; 4] = [1, 3, 8, 30];
@@ -25,10 +25,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let cwd = (0..depth).fold(root.clone(), |path, _| path.join("directory"));
         fs::create_dir_all(&cwd)?;
         // A home in which nothing runs, as everybody's is between launches.
-        let env = Env::empty().with("AMPLIHACK_HOME", root.join("home"));
-        let live = System::new(&env);
+        let env = Env::empty().with_variable("AMPLIHACK_HOME", root.join("home"));
+        let live = SystemLiveness::new(&env);
         let now = jiff::Timestamp::now();
-        let ours = || resolve_in(&cwd, &env, &live, now).source == Source::Default;
+        let ours = || resolve_in(&cwd, &env, &live, now).source == AgentSource::Default;
         let bare = || bare_walk(&cwd);
         if !ours() || !bare() {
             return Err("a context file is where none should be".into());

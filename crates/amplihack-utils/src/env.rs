@@ -35,15 +35,15 @@ impl Env {
         self.get(name).filter(|value| !value.is_empty()).map(PathBuf::from)
     }
 
-    /// The same snapshot with `name` set to `value`.
+    /// Returns the snapshot with `name` set to `value`.
     #[must_use]
-    pub fn with(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
-        self.set(name, value);
+    pub fn with_variable(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
+        self.set_variable(name, value);
         self
     }
 
     /// Sets `name` in this snapshot; the process is not touched.
-    pub fn set(&mut self, name: impl Into<OsString>, value: impl Into<OsString>) {
+    pub fn set_variable(&mut self, name: impl Into<OsString>, value: impl Into<OsString>) {
         self.0.insert(name.into(), value.into());
     }
 
@@ -62,7 +62,7 @@ impl Env {
         self.path("HOME").filter(|home| home.is_absolute())
     }
 
-    /// Where the user's configuration files are: `XDG_CONFIG_HOME`, else `~/.config`. `None` if neither is an absolute path.
+    /// Directory of the user's configuration files: `XDG_CONFIG_HOME`, else `~/.config`. `None` if neither is an absolute path.
     pub fn config_home(&self) -> Option<PathBuf> {
         self.path("XDG_CONFIG_HOME")
             .filter(|home| home.is_absolute())
@@ -76,7 +76,7 @@ impl Env {
             .or_else(|| self.home().map(|home| home.join(".local/share")))
     }
 
-    /// Where temporary files go: `TMPDIR` if it is an absolute path, else `/tmp`.
+    /// Directory for temporary files: `TMPDIR` if it is an absolute path, else `/tmp`.
     pub fn temporary_dir(&self) -> PathBuf {
         self.path("TMPDIR").filter(|path| path.is_absolute()).unwrap_or_else(|| PathBuf::from("/tmp"))
     }
@@ -92,7 +92,7 @@ impl Env {
         Some(bytes.split(|byte| *byte == 0).filter_map(entry).collect())
     }
 
-    /// Where everything of ours lives: `AMPLIHACK_HOME`, else `~/.amplihack`. `None` if neither is an absolute path.
+    /// Directory of everything of ours: `AMPLIHACK_HOME`, else `~/.amplihack`. `None` if neither is an absolute path.
     pub fn amplihack_home(&self) -> Option<PathBuf> {
         self.path("AMPLIHACK_HOME")
             .filter(|home| home.is_absolute())
@@ -113,22 +113,22 @@ impl<N: Into<OsString>, V: Into<OsString>> FromIterator<(N, V)> for Env {
     }
 }
 
-/// One environment variable that amplihack reads or sets. The table below makes the reference page.
+/// Environment variable that amplihack reads or sets. The table below makes the reference page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Variable {
-    /// Its name; `<AGENT>` stands for an agent's name in capitals.
+pub struct EnvVariable {
+    /// Name of the variable; `<AGENT>` stands for an agent's name in capitals.
     pub name: &'static str,
-    /// Who uses it.
-    pub role: Role,
-    /// What happens without it.
+    /// Role of the variable.
+    pub role: VariableRole,
+    /// Effect of leaving the variable unset.
     pub default: &'static str,
-    /// What it means, one sentence.
+    /// Meaning of the variable, one sentence.
     pub meaning: &'static str,
 }
 
-/// Whether a variable is the user's to set or ours.
+/// Role of a variable: the user's to set, or ours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Role {
+pub enum VariableRole {
     /// Read by amplihack.
     Read,
     /// Set by a launch for its descendants, and read by them.
@@ -138,370 +138,370 @@ pub enum Role {
 }
 
 /// Every variable that amplihack reads or sets, each declared once.
-pub const VARIABLES: &[Variable] = &[
-    Variable {
+pub const VARIABLES: &[EnvVariable] = &[
+    EnvVariable {
         name: "AMPLIHACK_AGENT_BINARY",
-        role: Role::Passed,
+        role: VariableRole::Passed,
         default: "the nearest launch above, then the nearest launcher_context.json, then copilot",
         meaning: "The agent in charge, by the name of its program. Set by hand it always wins.",
     },
-    Variable {
+    EnvVariable {
         name: "AMPLIHACK_AGENT_BINARY_SET",
-        role: Role::Passed,
+        role: VariableRole::Passed,
         default: "unset",
         meaning: "Marks AMPLIHACK_AGENT_BINARY as a launch's cache: <session-id>:<agent>.",
     },
-    Variable {
+    EnvVariable {
         name: "AMPLIHACK_RUNTIME_ROOT",
-        role: Role::Read,
+        role: VariableRole::Read,
         default: "unset",
         meaning: "A directory whose launcher_context.json is asked before the repository's.",
     },
-    Variable {
+    EnvVariable {
         name: "AMPLIHACK_HOME",
-        role: Role::Read,
+        role: VariableRole::Read,
         default: "~/.amplihack",
         meaning: "Where amplihack keeps everything of its own; an absolute path.",
     },
-    Variable {
+    EnvVariable {
         name: "AMPLIHACK_PROMPT_DELIVERY",
-        role: Role::Read,
+        role: VariableRole::Read,
         default: "auto",
         meaning: "How a prompt should reach the agent: auto, argv, tempfile or stdin.",
     },
-    Variable {
+    EnvVariable {
         name: "AMPLIHACK_POLICY",
-        role: Role::Read,
+        role: VariableRole::Read,
         default: "standard",
         meaning: "How the policy is applied: standard, strict or observe. In a hook process it may only tighten.",
     },
-    Variable {
+    EnvVariable {
         name: "AMPLIHACK_HOOK_ENGINE",
-        role: Role::Read,
+        role: VariableRole::Read,
         default: "rust",
         meaning: "Which engine answers hooks: rust, or auto, which is the same. Anything else is an error.",
     },
-    Variable {
+    EnvVariable {
         name: "AMPLIHACK_<AGENT>_PATH",
-        role: Role::Read,
+        role: VariableRole::Read,
         default: "PATH, then the agent's documented install places",
         meaning: "The agent's program, for example AMPLIHACK_CLAUDE_PATH.",
     },
-    Variable {
+    EnvVariable {
         name: "AMPLIHACK_SESSION_ID",
-        role: Role::Passed,
+        role: VariableRole::Passed,
         default: "set by each launch",
         meaning: "The launch that a process belongs to.",
     },
-    Variable {
+    EnvVariable {
         name: "AMPLIHACK_SESSION_DEPTH",
-        role: Role::Passed,
+        role: VariableRole::Passed,
         default: "0 outside a launch",
         meaning: "How many launches are above this process.",
     },
-    Variable {
+    EnvVariable {
         name: "AMPLIHACK_MAX_DEPTH",
-        role: Role::Read,
+        role: VariableRole::Read,
         default: "6",
         meaning: "Launches deeper than this are refused.",
     },
-    Variable {
+    EnvVariable {
         name: "AMPLIHACK_RECIPE_RUN_ID",
-        role: Role::Passed,
+        role: VariableRole::Passed,
         default: "set by each recipe run",
         meaning: "The recipe run that a process belongs to.",
     },
-    Variable {
+    EnvVariable {
         name: "AMPLIHACK_LAUNCHER_BINARY",
-        role: Role::Read,
+        role: VariableRole::Read,
         default: "amplihack",
         meaning: "What recipe-runner-rs launches agents with: PROGRAM AGENT -- ARGS.",
     },
-    Variable {
+    EnvVariable {
         name: "AMPLIHACK_NO_ALLOW_ALL_TOOLS",
-        role: Role::Read,
+        role: VariableRole::Read,
         default: "unset",
         meaning: "With any value recipe-runner-rs does not let Copilot use its tools without asking.",
     },
-    Variable {
+    EnvVariable {
         name: "AMPLIHACK_RATELIMIT_MAX_RETRIES",
-        role: Role::Read,
+        role: VariableRole::Read,
         default: "5",
         meaning: "How often recipe-runner-rs asks an agent again that met a rate limit; at most 100.",
     },
-    Variable {
+    EnvVariable {
         name: "AMPLIHACK_RATELIMIT_BASE_DELAY_SECS",
-        role: Role::Read,
+        role: VariableRole::Read,
         default: "60",
         meaning: "Its first pause before that; each further one is twice as long.",
     },
-    Variable {
+    EnvVariable {
         name: "AMPLIHACK_RATELIMIT_MAX_DELAY_SECS",
-        role: Role::Read,
+        role: VariableRole::Read,
         default: "600",
         meaning: "Its longest pause before that.",
     },
-    Variable {
+    EnvVariable {
         name: "AMPLIHACK_RATELIMIT_FALLBACK_AUTO_MODEL",
-        role: Role::Read,
+        role: VariableRole::Read,
         default: "unset",
         meaning: "With any value its last try uses the model auto.",
     },
-    Variable {
+    EnvVariable {
         name: "AMPLIHACK_TREE_ID",
-        role: Role::Passed,
+        role: VariableRole::Passed,
         default: "the id of the first recipe run",
         meaning: "The first recipe run above a step.",
     },
-    Variable {
+    EnvVariable {
         name: "AMPLIHACK_MAX_SESSIONS",
-        role: Role::Passed,
+        role: VariableRole::Passed,
         default: "10",
         meaning: "Passed on to steps of recipes, for the predecessor's tools.",
     },
-    Variable {
+    EnvVariable {
         name: "AMPLIHACK_STOP_GRACE_SECONDS",
-        role: Role::Read,
+        role: VariableRole::Read,
         default: "5",
         meaning: "How long an ended headless run may take after SIGTERM before SIGKILL follows.",
     },
-    Variable {
+    EnvVariable {
         name: "AMPLIHACK_VERSION",
-        role: Role::Passed,
+        role: VariableRole::Passed,
         default: "set by each launch",
         meaning: "The version of amplihack that launched a process.",
     },
-    Variable {
+    EnvVariable {
         name: "AMPLIHACK_MAX_LOCK_ITERATIONS",
-        role: Role::Read,
+        role: VariableRole::Read,
         default: "50",
         meaning: "How often a lock may make an agent go on before it is released.",
     },
-    Variable {
+    EnvVariable {
         name: "AMPLIHACK_LOCK_TTL_SECONDS",
-        role: Role::Read,
+        role: VariableRole::Read,
         default: "86400",
         meaning: "After how many seconds a lock holds no agent any longer.",
     },
-    Variable {
+    EnvVariable {
         name: "AMPLIHACK_SHUTDOWN_IN_PROGRESS",
-        role: Role::Read,
+        role: VariableRole::Read,
         default: "unset",
         meaning: "With the value 1 no lock makes an agent go on.",
     },
-    Variable {
+    EnvVariable {
         name: "AMPLIHACK_REMOTE_BACKEND",
-        role: Role::Read,
+        role: VariableRole::Read,
         default: "unset",
         meaning: "Where remote sessions run: local, ssh, azlin or slurm.",
     },
-    Variable {
+    EnvVariable {
         name: "AMPLIHACK_REMOTE_STATE",
-        role: Role::Read,
+        role: VariableRole::Read,
         default: "~/.amplihack/remote-state.json",
         meaning: "The file in which remote sessions and machines are kept.",
     },
-    Variable {
+    EnvVariable {
         name: "AMPLIHACK_REMOTE_ROOT",
-        role: Role::Read,
+        role: VariableRole::Read,
         default: "~/.amplihack/remote",
         meaning: "On the far side: the directory of its sessions. Here: where sessions of the backend local are.",
     },
-    Variable {
+    EnvVariable {
         name: "AMPLIHACK_REMOTE_RUNNER",
-        role: Role::Read,
+        role: VariableRole::Read,
         default: "script",
         meaning: "What runs remote sessions on their machines: script, or native, the amplihack that is installed there, if it can.",
     },
-    Variable {
+    EnvVariable {
         name: "AMPLIHACK_REMOTE_RETRY_BUDGET_SECS",
-        role: Role::Read,
+        role: VariableRole::Read,
         default: "120 for a machine, 60 for a transfer",
         meaning: "How long what may pass is tried again, in seconds.",
     },
-    Variable {
+    EnvVariable {
         name: "AZURE_REGION",
-        role: Role::Read,
+        role: VariableRole::Read,
         default: "eastus",
         meaning: "Where azlin rents machines without --region.",
     },
-    Variable {
+    EnvVariable {
         name: "RECIPE_RUNNER_RS_PATH",
-        role: Role::Read,
+        role: VariableRole::Read,
         default: "PATH, ~/.cargo/bin, ~/.local/bin",
         meaning: "The external recipe runner, for recipe run --runner external.",
     },
-    Variable {
+    EnvVariable {
         name: "RECIPE_RUNNER_INSTALL_TIMEOUT",
-        role: Role::Read,
+        role: VariableRole::Read,
         default: "300",
         meaning: "Whole seconds; checked for an external recipe runner, though nothing is installed any more.",
     },
-    Variable {
+    EnvVariable {
         name: "AMPLIHACK_RUN_ID",
-        role: Role::Told,
+        role: VariableRole::Told,
         default: "-",
         meaning: "The unattended run that ended.",
     },
-    Variable {
+    EnvVariable {
         name: "AMPLIHACK_RUN_OUTCOME",
-        role: Role::Told,
+        role: VariableRole::Told,
         default: "-",
         meaning: "How it ended, in the word of the contract: verified, claimed, max_turns, budget, deadline, denied, failed, stalled or interrupted.",
     },
-    Variable {
+    EnvVariable {
         name: "AMPLIHACK_RUN_REASON",
-        role: Role::Told,
+        role: VariableRole::Told,
         default: "-",
         meaning: "Why it ended, in a sentence.",
     },
-    Variable {
+    EnvVariable {
         name: "AMPLIHACK_RUN_AGENT",
-        role: Role::Told,
+        role: VariableRole::Told,
         default: "-",
         meaning: "The agent that was at work last.",
     },
-    Variable {
+    EnvVariable {
         name: "AMPLIHACK_RUN_TURNS",
-        role: Role::Told,
+        role: VariableRole::Told,
         default: "-",
         meaning: "How many turns it made.",
     },
-    Variable {
+    EnvVariable {
         name: "AMPLIHACK_RUN_TOKENS",
-        role: Role::Told,
+        role: VariableRole::Told,
         default: "-",
         meaning: "How many tokens it used.",
     },
-    Variable {
+    EnvVariable {
         name: "AMPLIHACK_RUN_COST_USD",
-        role: Role::Told,
+        role: VariableRole::Told,
         default: "-",
         meaning: "What it cost in dollars; empty where nobody says.",
     },
-    Variable {
+    EnvVariable {
         name: "XPIA_DEFEND_PATH",
-        role: Role::Read,
+        role: VariableRole::Read,
         default: "unset",
         meaning: "An external xpia-defend that the XPIA hook asks as well; an absolute path.",
     },
-    Variable {
+    EnvVariable {
         name: "XPIA_ENABLED",
-        role: Role::Read,
+        role: VariableRole::Read,
         default: "true",
         meaning: "With false, foreign text and web addresses are only observed; in a hook's process it has no effect.",
     },
-    Variable {
+    EnvVariable {
         name: "XPIA_SECURITY_LEVEL",
-        role: Role::Read,
+        role: VariableRole::Read,
         default: "medium",
         meaning: "How sure a finding in foreign text must be: low, medium, high or strict; a hook's process never goes below medium.",
     },
-    Variable {
+    EnvVariable {
         name: "XPIA_BLOCK_HIGH_RISK",
-        role: Role::Read,
+        role: VariableRole::Read,
         default: "false",
         meaning: "With true, what would be asked about foreign text and web addresses is denied.",
     },
-    Variable {
+    EnvVariable {
         name: "XPIA_LOG_FILE",
-        role: Role::Read,
+        role: VariableRole::Read,
         default: "unset",
         meaning: "An absolute path at which the audit is written a second time.",
     },
-    Variable {
+    EnvVariable {
         name: "XPIA_WHITELIST_DOMAINS",
-        role: Role::Read,
+        role: VariableRole::Read,
         default: "none",
         meaning: "Domains, with commas between, that may be fetched; at the level strict every other one asks.",
     },
-    Variable {
+    EnvVariable {
         name: "XPIA_BLACKLIST_DOMAINS",
-        role: Role::Read,
+        role: VariableRole::Read,
         default: "none",
         meaning: "Domains, with commas between, that are never fetched.",
     },
-    Variable {
+    EnvVariable {
         name: "AMPLIHACK_LOG",
-        role: Role::Read,
+        role: VariableRole::Read,
         default: "warn",
         meaning: "Which diagnostics go to stderr and to --log-file, for example debug or amplihack_launcher=trace; --log-level wins.",
     },
-    Variable {
+    EnvVariable {
         name: "OTEL_EXPORTER_OTLP_HEADERS",
-        role: Role::Read,
+        role: VariableRole::Read,
         default: "none",
         meaning: "Headers for the collector of traces, as name=value with commas between and other characters as %XX.",
     },
-    Variable {
+    EnvVariable {
         name: "OTEL_EXPORTER_OTLP_ENDPOINT",
-        role: Role::Read,
+        role: VariableRole::Read,
         default: "none: nothing is sent",
         meaning: "A build with the feature otel sends the traces of a run to this collector when the run ends; /v1/traces is added. OTEL_EXPORTER_OTLP_TRACES_ENDPOINT is taken as it is.",
     },
-    Variable {
+    EnvVariable {
         name: "OTEL_EXPORTER_OTLP_TIMEOUT",
-        role: Role::Read,
+        role: VariableRole::Read,
         default: "10000",
         meaning: "How many milliseconds the collector of traces may take.",
     },
-    Variable {
+    EnvVariable {
         name: "OTEL_EXPORTER_OTLP_PROTOCOL",
-        role: Role::Read,
+        role: VariableRole::Read,
         default: "http/json",
         meaning: "With grpc nothing is sent: traces go over HTTP, as JSON.",
     },
-    Variable {
+    EnvVariable {
         name: "OTEL_SERVICE_NAME",
-        role: Role::Read,
+        role: VariableRole::Read,
         default: "amplihack",
         meaning: "The service.name of traces.",
     },
-    Variable {
+    EnvVariable {
         name: "OTEL_RESOURCE_ATTRIBUTES",
-        role: Role::Read,
+        role: VariableRole::Read,
         default: "none",
         meaning: "More attributes of the service in traces, as name=value with commas between.",
     },
-    Variable {
+    EnvVariable {
         name: "OTEL_SDK_DISABLED",
-        role: Role::Read,
+        role: VariableRole::Read,
         default: "false",
         meaning: "With true, as with OTEL_TRACES_EXPORTER=none, no traces are sent when a run ends.",
     },
-    Variable {
+    EnvVariable {
         name: "NO_COLOR",
-        role: Role::Read,
+        role: VariableRole::Read,
         default: "unset",
         meaning: "Any value switches colour off; without it there is colour only on a terminal.",
     },
-    Variable {
+    EnvVariable {
         name: "CLAUDE_CONFIG_DIR",
-        role: Role::Read,
+        role: VariableRole::Read,
         default: "~/.claude",
         meaning: "Where Claude Code keeps its settings; install registers there.",
     },
-    Variable {
+    EnvVariable {
         name: "CODEX_HOME",
-        role: Role::Read,
+        role: VariableRole::Read,
         default: "~/.codex",
         meaning: "Where Codex keeps its hooks and its trust in them; install registers there.",
     },
-    Variable {
+    EnvVariable {
         name: "COPILOT_HOME",
-        role: Role::Read,
+        role: VariableRole::Read,
         default: "~/.copilot",
         meaning: "Where Copilot keeps its hooks; install registers there.",
     },
-    Variable {
+    EnvVariable {
         name: "XDG_CONFIG_HOME",
-        role: Role::Read,
+        role: VariableRole::Read,
         default: "~/.config",
         meaning: "Where the user's amplihack/config.toml, and Amp's settings, are looked for.",
     },
-    Variable {
+    EnvVariable {
         name: "XDG_DATA_HOME",
-        role: Role::Read,
+        role: VariableRole::Read,
         default: "~/.local/share",
         meaning: "Its amplihack/worktrees and amplihack/remote hold the work trees of unattended runs and of remote sessions.",
     },

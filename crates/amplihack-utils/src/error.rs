@@ -1,4 +1,4 @@
-//! How a failure ends a process: one table from kind to exit code, and what every error can say about itself.
+//! End of a process after a failure: one table from kind to exit code, and the facts that every error has about itself.
 
 /// Ways in which a command of `amplihack` ends, each with one exit code.
 ///
@@ -40,7 +40,7 @@ impl ExitKind {
         }
     }
 
-    /// What it tells a person; the reference page is made of it.
+    /// Returns the meaning of the kind for a person; the reference page is made of it.
     pub const fn meaning(self) -> &'static str {
         match self {
             Self::Failed => "failed; the error says how",
@@ -54,13 +54,13 @@ impl ExitKind {
     }
 }
 
-/// What an error tells the person and the program that meet it, apart from its text.
-pub trait Explain: std::error::Error {
+/// Facts of an error for the person and the program that meet it, apart from its text.
+pub trait ErrorExplanation: std::error::Error {
     /// Stable `snake_case` name for programs, printed as `error.kind` with `--json`.
     fn kind(&self) -> &'static str;
 
-    /// How the process ends on this error.
-    fn exit(&self) -> ExitKind {
+    /// Returns the kind of exit by which the process ends on this error.
+    fn exit_kind(&self) -> ExitKind {
         ExitKind::Failed
     }
 

@@ -16,19 +16,19 @@ const FIELD: &str = "\"schema_version\"";
     "{} is of a newer amplihack: it has form {found}, and this one knows forms up to {known}; it was left alone, go on with the newer one",
     path.display()
 )]
-pub struct Newer {
+pub struct NewerFormError {
     /// The file.
     pub path: PathBuf,
-    /// Its form.
+    /// Form of the file.
     pub found: u64,
     /// The newest form that this program knows.
     pub known: u64,
 }
 
 /// An error if `object`, all of the file at `path` or a line of it, has a form beyond `known`. What is no object is not judged here.
-pub fn check(path: &Path, object: &[u8], known: u64) -> Result<(), Newer> {
+pub fn check_form(path: &Path, object: &[u8], known: u64) -> Result<(), NewerFormError> {
     #[derive(Deserialize)]
-    struct Formed {
+    struct FormField {
         schema_version: Option<u64>,
     }
     // Most lines of a log do not name one, and need not be read twice.
@@ -36,8 +36,8 @@ pub fn check(path: &Path, object: &[u8], known: u64) -> Result<(), Newer> {
         return Ok(());
     }
     match serde_json::from_slice(object) {
-        Ok(Formed { schema_version: Some(found) }) if found > known => {
-            Err(Newer { path: path.to_owned(), found, known })
+        Ok(FormField { schema_version: Some(found) }) if found > known => {
+            Err(NewerFormError { path: path.to_owned(), found, known })
         }
         _ => Ok(()),
     }
@@ -61,10 +61,10 @@ mod tests {
             "{\"a\":\"\\\"schema_version\\\":9\"}",
             "{\"schema_version\":9",
         ] {
-            assert_eq!(check(path, text.as_bytes(), 2), Ok(()), "{text}");
+            assert_eq!(check_form(path, text.as_bytes(), 2), Ok(()), "{text}");
         }
-        let newer = check(path, b"{\"a\":[1], \"schema_version\" : 3}", 2).unwrap_err();
-        assert_eq!(newer, Newer { path: path.to_owned(), found: 3, known: 2 });
+        let newer = check_form(path, b"{\"a\":[1], \"schema_version\" : 3}", 2).unwrap_err();
+        assert_eq!(newer, NewerFormError { path: path.to_owned(), found: 3, known: 2 });
         assert!(newer.to_string().starts_with("/f is of a newer amplihack: it has form 3, and this one"));
     }
 }

@@ -10,7 +10,7 @@ use std::path::Path;
 use rustix::fs::{CWD, Mode, OFlags, RenameFlags, renameat_with};
 
 pub use walk::{MAX_DIRECTORIES, repository_root};
-pub(crate) use walk::{RealDirectory, Stop, opened_path, present, real_directory, walk};
+pub(crate) use walk::{RealDirectory, WalkStop, is_present, opened_path, real_directory, walk_up};
 
 /// Reads at most `limit` bytes of `path`.
 ///
@@ -28,7 +28,7 @@ pub fn read_regular(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
 }
 
 /// Opens `path` for reading if it is a regular file. Never waits for a writer, never becomes a terminal's owner.
-pub(crate) fn open_regular(path: &Path) -> io::Result<(File, Metadata)> {
+pub fn open_regular(path: &Path) -> io::Result<(File, Metadata)> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
     let metadata = file.metadata()?;
@@ -55,14 +55,14 @@ pub fn create_private_dir(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
-/// Whether this user may write in the directory `path`, on a file system that takes writes.
+/// Reports whether this user may write in the directory `path`, on a file system that takes writes.
 pub fn may_write(path: &Path) -> bool {
     rustix::fs::access(path, rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK).is_ok()
 }
 
-/// Whether a write must survive the machine, or only the process.
+/// Durability of a write: whether it must survive the machine, or only the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Durability {
+pub enum WriteDurability {
     /// Survives `kill -9` of any process: written whole, then renamed.
     Process,
     /// Survives a power failure too: file and directory are synced.
@@ -73,15 +73,15 @@ pub enum Durability {
 ///
 /// A reader sees the old file or the new one, never a part. On an error the old file is untouched and nothing is left behind. A device,
 /// a pipe or a socket is no file that could be replaced: it would be gone for everybody.
-pub fn write_atomic(path: &Path, contents: &[u8], mode: u32, durability: Durability) -> io::Result<()> {
+pub fn write_atomic(path: &Path, contents: &[u8], mode: u32, durability: WriteDurability) -> io::Result<()> {
     write_atomic_with(path, mode, durability, |file| file.write_all(contents))
 }
 
-/// The same with what `write` writes, for contents that are in no one piece.
+/// Replaces `path` by a file with what `write` writes, for contents that are in no one piece.
 pub fn write_atomic_with(
     path: &Path,
     mode: u32,
-    durability: Durability,
+    durability: WriteDurability,
     write: impl FnOnce(&mut File) -> io::Result<()>,
 ) -> io::Result<()> {
     let kind = path.symlink_metadata().map(|there| there.file_type());
@@ -99,15 +99,15 @@ pub fn write_atomic_with(
     write(file.as_file_mut())?;
     // The umask may have taken bits away.
     file.as_file().set_permissions(std::fs::Permissions::from_mode(mode))?;
-    if durability == Durability::Machine {
+    if durability == WriteDurability::Machine {
         file.as_file().sync_all()?;
     }
-    if durability == Durability::Process && exchange(file.path(), path) {
+    if durability == WriteDurability::Process && exchange_files(file.path(), path) {
         // The old file has the temporary name now, and goes with it.
         return Ok(());
     }
     file.persist(path).map_err(|error| error.error)?;
-    if durability == Durability::Machine {
+    if durability == WriteDurability::Machine {
         File::open(directory)?.sync_all()?;
     }
     Ok(())
@@ -116,7 +116,7 @@ pub fn write_atomic_with(
 /// Exchanges two files in one step. False, and nothing done, if `path` is no regular file or the file system cannot.
 ///
 /// A rename over a file makes ext4 write the new one out at once, which takes longer than the rest of a launch.
-fn exchange(new: &Path, path: &Path) -> bool {
+fn exchange_files(new: &Path, path: &Path) -> bool {
     std::fs::symlink_metadata(path).is_ok_and(|old| old.is_file())
         && renameat_with(CWD, new, CWD, path, RenameFlags::EXCHANGE).is_ok()
 }
@@ -131,7 +131,7 @@ mod tests {
         let (path, other) = (dir.path().join("f"), dir.path().join("other"));
         std::fs::write(&other, b"theirs").unwrap();
         std::os::unix::fs::symlink(&other, &path).unwrap();
-        write_atomic(&path, b"ours", 0o600, Durability::Process).unwrap();
+        write_atomic(&path, b"ours", 0o600, WriteDurability::Process).unwrap();
         assert!(std::fs::symlink_metadata(&path).unwrap().is_file());
         assert_eq!(std::fs::read(&other).unwrap(), b"theirs");
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 2);
@@ -170,9 +170,11 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("state.json");
         // The first finds no file, the others find one.
-        for (durability, contents) in
-            [(Durability::Process, "{}"), (Durability::Process, "[]"), (Durability::Machine, "{}")]
-        {
+        for (durability, contents) in [
+            (WriteDurability::Process, "{}"),
+            (WriteDurability::Process, "[]"),
+            (WriteDurability::Machine, "{}"),
+        ] {
             write_atomic(&path, contents.as_bytes(), 0o600, durability).unwrap();
             assert_eq!(std::fs::read_to_string(&path).unwrap(), contents);
             assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o7777, 0o600);
@@ -186,10 +188,10 @@ mod tests {
         let target = dir.path().join("d");
         create_private_dir(&target.join("inner")).unwrap();
         // A directory cannot be replaced by a file.
-        write_atomic(&target, b"x", 0o600, Durability::Process).unwrap_err();
+        write_atomic(&target, b"x", 0o600, WriteDurability::Process).unwrap_err();
         let pipe = dir.path().join("pipe");
         rustix::fs::mknodat(CWD, &pipe, rustix::fs::FileType::Fifo, Mode::RUSR, 0).unwrap();
-        write_atomic(&pipe, b"x", 0o600, Durability::Process).unwrap_err();
+        write_atomic(&pipe, b"x", 0o600, WriteDurability::Process).unwrap_err();
         assert!(!pipe.symlink_metadata().unwrap().is_file());
         std::fs::remove_file(pipe).unwrap();
         assert!(target.join("inner").is_dir());

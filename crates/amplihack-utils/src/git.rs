@@ -8,7 +8,7 @@ use std::process::Command;
 
 use crate::env::Env;
 
-/// What to say where [`Git::switch_off`] refuses.
+/// Message where [`IsolatedGit::switch_off`] refuses.
 pub const TOO_OLD: &str = "git is too old: 2.31 or later is needed";
 
 /// Variables that say where git itself is and what the user configured; every other `GIT_…` means the caller's repository.
@@ -36,7 +36,7 @@ const SETTINGS: &[(&str, &str)] = &[
     ("maintenance.auto", "false"),
 ];
 
-/// How one of the settings above looks in git's list.
+/// Form in which one of the settings above stands in git's list.
 const OURS: &[u8] = b"command\0core.hookspath\n/dev/null\0";
 
 /// Programs that a repository's configuration names, by pattern: their number and names are the repository's own.
@@ -44,13 +44,13 @@ const PROGRAMS: &str = r"^(core\.hookspath|filter\..*\.(clean|smudge|process|req
 
 /// Commands of git in one directory.
 #[derive(Debug, Clone)]
-pub struct Git {
+pub struct IsolatedGit {
     env: Env,
     directory: PathBuf,
     settings: Vec<(OsString, OsString)>,
 }
 
-impl Git {
+impl IsolatedGit {
     /// git in `directory`, in the environment `env`. Filters and merge drivers of the repository are on until [`Self::switch_off`].
     pub fn new(env: &Env, directory: &Path) -> Self {
         let foreign = |name: &OsStr| {
@@ -63,14 +63,14 @@ impl Git {
         }
     }
 
-    /// The same in another directory of the repository.
+    /// Returns the commands for another directory of the repository.
     #[must_use]
-    pub fn at(&self, directory: &Path) -> Self {
+    pub fn in_directory(&self, directory: &Path) -> Self {
         Self { directory: directory.to_owned(), ..self.clone() }
     }
 
     /// A command without its arguments.
-    pub fn command(&self) -> Command {
+    pub fn base_command(&self) -> Command {
         let mut command = Command::new("git");
         command.env_clear().envs(self.env.iter()).current_dir(&self.directory);
         command.env("LC_ALL", "C").env("GIT_TERMINAL_PROMPT", "0").env("GIT_OPTIONAL_LOCKS", "0");
@@ -83,13 +83,13 @@ impl Git {
     }
 
     /// The command that lists filters and merge drivers, for [`Self::switch_off`]. It starts none of them.
-    pub fn programs(&self) -> Command {
-        let mut command = self.command();
+    pub fn list_programs(&self) -> Command {
+        let mut command = self.base_command();
         command.args(["config", "--show-scope", "--null", "--get-regexp", PROGRAMS]);
         command
     }
 
-    /// Takes in what [`Self::programs`] printed, and its exit code: what the repository itself configured is off from now on.
+    /// Takes in what [`Self::list_programs`] printed, and its exit code: what the repository itself configured is off from now on.
     ///
     /// Refuses with [`TOO_OLD`] where git did not take our own settings from its environment.
     pub fn switch_off(&mut self, code: Option<i32>, answer: &[u8]) -> Result<(), &'static str> {
@@ -103,16 +103,16 @@ impl Git {
 }
 
 /// A path out of an answer that holds nothing else.
-pub fn path(answer: &[u8]) -> PathBuf {
+pub fn answer_path(answer: &[u8]) -> PathBuf {
     path_of(answer.strip_suffix(b"\n").unwrap_or(answer))
 }
 
-/// These bytes as a path. One that stands for a directory ends with a slash in git's answers, which goes.
+/// Returns these bytes as a path. One that stands for a directory ends with a slash in git's answers, which goes.
 pub fn path_of(name: &[u8]) -> PathBuf {
     OsString::from_vec(name.strip_suffix(b"/").unwrap_or(name).to_vec()).into()
 }
 
-/// Of the answer of [`Git::programs`]: what the repository itself configured, with a value that starts nothing.
+/// Of the answer of [`IsolatedGit::list_programs`]: what the repository itself configured, with a value that starts nothing.
 fn of_the_repository(answer: &[u8]) -> Vec<(OsString, OsString)> {
     let mut fields = answer.split(|&byte| byte == 0);
     let mut off = Vec::new();
@@ -151,7 +151,7 @@ mod tests {
 
     #[test]
     fn a_git_that_does_not_see_our_settings_is_refused() {
-        let mut git = Git::new(&Env::empty(), Path::new("/"));
+        let mut git = IsolatedGit::new(&Env::empty(), Path::new("/"));
         assert_eq!(git.switch_off(Some(0), b"local\0core.hookspath\nx\0"), Err(TOO_OLD));
         assert_eq!(git.switch_off(None, b""), Err(TOO_OLD));
         assert_eq!(git.switch_off(Some(0), OURS), Ok(()));
@@ -160,15 +160,17 @@ mod tests {
 
     #[test]
     fn paths_are_bytes() {
-        assert_eq!(path(b"/a\nb\n"), PathBuf::from("/a\nb"));
-        assert_eq!(path(b"/a\xff/\n").as_os_str().as_encoded_bytes(), b"/a\xff");
+        assert_eq!(answer_path(b"/a\nb\n"), PathBuf::from("/a\nb"));
+        assert_eq!(answer_path(b"/a\xff/\n").as_os_str().as_encoded_bytes(), b"/a\xff");
     }
 
     #[test]
     fn nothing_is_said_of_the_callers_repository() {
-        let env =
-            Env::empty().with("GIT_DIR", "/elsewhere").with("GIT_CONFIG_GLOBAL", "/mine").with("A", "b");
-        let command = Git::new(&env, Path::new("/")).command();
+        let env = Env::empty()
+            .with_variable("GIT_DIR", "/elsewhere")
+            .with_variable("GIT_CONFIG_GLOBAL", "/mine")
+            .with_variable("A", "b");
+        let command = IsolatedGit::new(&env, Path::new("/")).base_command();
         let given = |name: &str| {
             let value = command.get_envs().find(|(given, _)| *given == name).and_then(|(_, value)| value);
             value.and_then(OsStr::to_str).map(str::to_owned)

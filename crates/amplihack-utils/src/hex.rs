@@ -1,9 +1,12 @@
 //! Bytes as text: digests, and names that nobody else takes.
 
 use std::fmt::Write as _;
+use std::io;
+
+use rustix::rand::{GetRandomFlags, getrandom};
 
 /// `bytes` in hexadecimal, in small letters.
-pub fn hex(bytes: impl AsRef<[u8]>) -> String {
+pub fn to_hex(bytes: impl AsRef<[u8]>) -> String {
     let bytes = bytes.as_ref();
     let mut text = String::with_capacity(bytes.len() * 2);
     for byte in bytes {
@@ -13,11 +16,29 @@ pub fn hex(bytes: impl AsRef<[u8]>) -> String {
     text
 }
 
+/// 128 random bits in hexadecimal: a word that nobody guesses.
+///
+/// # Errors
+/// There is no source of random numbers.
+pub fn random_word() -> io::Result<String> {
+    let mut bytes = [0_u8; 16];
+    // So few bytes come whole or not at all.
+    getrandom(&mut bytes, GetRandomFlags::empty())?;
+    Ok(to_hex(bytes))
+}
+
 #[cfg(test)]
 mod tests {
     #[test]
     fn each_byte_is_two_digits() {
-        assert_eq!(super::hex([0, 0x0a, 0xff]), "000aff");
-        assert_eq!(super::hex(""), "");
+        assert_eq!(super::to_hex([0, 0x0a, 0xff]), "000aff");
+        assert_eq!(super::to_hex(""), "");
+    }
+
+    #[test]
+    fn a_random_word_does_not_come_twice() {
+        let word = super::random_word().unwrap();
+        assert_eq!(word.len(), 32);
+        assert_ne!(word, super::random_word().unwrap());
     }
 }

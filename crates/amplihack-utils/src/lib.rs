@@ -4,7 +4,7 @@
 
 pub mod agent_binary;
 pub mod config;
-pub mod edited;
+pub mod edited_toml;
 pub mod env;
 pub mod error;
 pub mod form;

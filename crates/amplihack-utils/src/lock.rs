@@ -6,7 +6,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::error::Explain;
+use crate::error::ErrorExplanation;
 
 /// Between two tries, at first and at most.
 const PAUSE: (Duration, Duration) = (Duration::from_micros(100), Duration::from_millis(10));
@@ -33,7 +33,7 @@ pub enum LockError {
     Busy {
         /// The locked file.
         path: PathBuf,
-        /// How long it was tried.
+        /// Time for which the lock was tried.
         waited: Duration,
     },
     /// The file cannot be opened or locked.
@@ -41,12 +41,12 @@ pub enum LockError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// Error of the system.
         source: io::Error,
     },
 }
 
-impl Explain for LockError {
+impl ErrorExplanation for LockError {
     fn kind(&self) -> &'static str {
         match self {
             Self::Busy { .. } => "lock_busy",
@@ -80,7 +80,7 @@ impl FileLock {
     }
 
     /// The lock's file, for a child: the lock is held until all copies are closed, or one of them, this one included, gives it back.
-    pub fn shared(&self) -> io::Result<File> {
+    pub fn share_file(&self) -> io::Result<File> {
         self.file.try_clone()
     }
 
@@ -188,7 +188,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("l");
         let lock = FileLock::acquire(&path, Duration::ZERO).unwrap();
-        let shared = lock.shared().unwrap();
+        let shared = lock.share_file().unwrap();
         assert!(FileLock::acquire(&path, Duration::ZERO).is_err());
         shared.unlock().unwrap();
         drop(FileLock::acquire(&path, Duration::ZERO).unwrap());

@@ -12,13 +12,13 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::error::Explain;
-use crate::form::Newer;
+use crate::error::ErrorExplanation;
+use crate::form::NewerFormError;
 use crate::lock::{LockError, lock_within};
 use read::whole_lines_end;
-pub use read::{Lines, read_from};
+pub use read::{LogLines, read_from};
 
-/// How long an append waits for another writer, which holds the file for microseconds unless it was stopped.
+/// Time that an append waits for another writer, which holds the file for microseconds unless it was stopped.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// An open log of JSON lines, for appending.
@@ -42,7 +42,7 @@ pub enum LogError {
     Io {
         /// The log.
         path: PathBuf,
-        /// What the system says.
+        /// Error of the system.
         source: io::Error,
     },
     /// Another writer does not let go.
@@ -50,7 +50,7 @@ pub enum LogError {
     Lock(#[from] LockError),
     /// A newer version wrote it.
     #[error(transparent)]
-    Newer(#[from] Newer),
+    Newer(#[from] NewerFormError),
     /// A line must not contain a newline, and several lines must end with one.
     #[error("newline within or missing after a line for log {}; write compact JSON, a line a value", path.display())]
     Newline {
@@ -62,7 +62,7 @@ pub enum LogError {
     Value {
         /// The log.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Fault of the value.
         source: serde_json::Error,
     },
     /// The record beside a log says nothing that can be read.
@@ -70,7 +70,7 @@ pub enum LogError {
     Record {
         /// The record.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Fault of the record.
         source: serde_json::Error,
     },
     /// Reading was to begin where no line begins.
@@ -83,7 +83,7 @@ pub enum LogError {
     },
 }
 
-impl Explain for LogError {
+impl ErrorExplanation for LogError {
     fn kind(&self) -> &'static str {
         match self {
             Self::Io { .. } => "log_io",
@@ -108,7 +108,7 @@ impl JsonLog {
             .open(path)
             .map_err(|source| LogError::Io { path: path.to_owned(), source })?;
         let mut log = Self { file, path: path.to_owned() };
-        log.locked(|file| cut_torn_tail(file).map(drop))?;
+        log.with_lock(|file| cut_torn_tail(file).map(drop))?;
         Ok(log)
     }
 
@@ -122,7 +122,7 @@ impl JsonLog {
         let mut bytes = Vec::with_capacity(line.len() + 1);
         bytes.extend_from_slice(line);
         bytes.push(b'\n');
-        self.locked(|file| append_whole(file, &bytes))
+        self.with_lock(|file| append_whole(file, &bytes))
     }
 
     /// Appends `lines`, each with its newline, by one `write`: several events cost what one does.
@@ -135,7 +135,7 @@ impl JsonLog {
         if lines.last() != Some(&b'\n') {
             return Err(LogError::Newline { path: self.path.clone() });
         }
-        self.locked(|file| append_whole(file, lines))
+        self.with_lock(|file| append_whole(file, lines))
     }
 
     /// Appends `value` as one line of compact JSON.
@@ -146,7 +146,7 @@ impl JsonLog {
     }
 
     /// The lines that are there now, from the one that begins at `offset`; see [`read_from`].
-    pub fn read_from(&self, offset: u64) -> Result<Lines, LogError> {
+    pub fn read_from(&self, offset: u64) -> Result<LogLines, LogError> {
         read_from(&self.path, offset)
     }
 
@@ -156,7 +156,7 @@ impl JsonLog {
     }
 
     /// Takes `&mut`, because threads that share the handle would share its lock.
-    fn locked(&mut self, work: impl FnOnce(&mut File) -> io::Result<()>) -> Result<(), LogError> {
+    fn with_lock(&mut self, work: impl FnOnce(&mut File) -> io::Result<()>) -> Result<(), LogError> {
         lock_within(&self.file, &self.path, PATIENCE)?;
         let done = work(&mut self.file);
         let unlocked = self.file.unlock();

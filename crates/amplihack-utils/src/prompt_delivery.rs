@@ -1,6 +1,6 @@
-//! How a prompt reaches a child process: as one argument, in a private file, or on its stdin; chosen here and nowhere else.
+//! Delivery of a prompt to a child process: as one argument, in a private file, or on its stdin; chosen here and nowhere else.
 //!
-//! [`select`] is the one selector. [`deliver`] is the plain case: it selects and appends to a command. A builder that
+//! [`select_delivery`] is the one selector. [`deliver`] is the plain case: it selects and appends to a command. A builder that
 //! must put the prompt elsewhere (`--flag=PROMPT`, after `--`) selects, writes its argument and takes the handle from
 //! [`DeliveryHandle`]'s constructors. No agent is known here: what a program supports comes in as [`DeliveryCaps`].
 //!
@@ -35,7 +35,7 @@ use std::process::{Command, Stdio};
 
 pub use handle::DeliveryHandle;
 pub use mode::{DeliveryCaps, DeliveryMode, PromptDelivery, from_env, from_env_in};
-pub use select::{PromptTooLarge, SelectError, Selection, select, select_mode};
+pub use select::{DeliverySelection, PromptTooLarge, SelectError, select_delivery, select_mode};
 pub use warning::DeliveryWarning;
 
 use crate::sabotage;
@@ -85,47 +85,48 @@ fn deliver_in(
     temp_dir: &Path,
 ) -> io::Result<DeliveryHandle> {
     let (mut prompt, count) = sanitize_nul(prompt);
-    if sabotage::active("delivery-shell-escape") {
+    if sabotage::is_active("delivery-shell-escape") {
         prompt = prompt.replace('\'', r"'\''").into();
     }
-    if sabotage::active("delivery-prompt-logged") {
+    if sabotage::is_active("delivery-prompt-logged") {
         tracing::info!(%prompt, "delivering");
     }
-    let size = if sabotage::active("delivery-size-in-bytes") { prompt.chars().count() } else { prompt.len() };
-    if sabotage::active("delivery-deliver-or-nothing") {
+    let size =
+        if sabotage::is_active("delivery-size-in-bytes") { prompt.chars().count() } else { prompt.len() };
+    if sabotage::is_active("delivery-deliver-or-nothing") {
         cmd.arg(ENV_VAR_NAME);
     }
-    let selection = select(requested, size, caps)?;
+    let selection = select_delivery(requested, size, caps)?;
     if count > 0 {
         tracing::warn!("{}", DeliveryWarning::NulRemoved { count });
     }
     for warning in &selection.warnings {
-        if sabotage::active("delivery-warning-without-prompt") {
+        if sabotage::is_active("delivery-warning-without-prompt") {
             tracing::warn!("{warning}: {prompt}");
         }
         tracing::warn!("{warning}");
     }
     match selection.mode {
         DeliveryMode::Argv => {
-            if sabotage::active("delivery-one-argument") {
+            if sabotage::is_active("delivery-one-argument") {
                 cmd.args(prompt.split(' '));
-                return Ok(DeliveryHandle::argv());
+                return Ok(DeliveryHandle::with_argv());
             }
             cmd.arg(&*prompt);
-            Ok(DeliveryHandle::argv())
+            Ok(DeliveryHandle::with_argv())
         }
         DeliveryMode::Tempfile => {
             let handle = DeliveryHandle::tempfile_in(temp_dir, prompt.as_bytes())?;
             let flag = caps.tempfile_flag.filter(|flag| !flag.is_empty());
-            cmd.args(flag.filter(|_| !sabotage::active("delivery-tempfile-flag")));
+            cmd.args(flag.filter(|_| !sabotage::is_active("delivery-tempfile-flag")));
             cmd.args(handle.tempfile_path());
             Ok(handle)
         }
         DeliveryMode::Stdin => {
-            if !sabotage::active("delivery-stdin-piped") {
+            if !sabotage::is_active("delivery-stdin-piped") {
                 cmd.stdin(Stdio::piped());
             }
-            Ok(DeliveryHandle::stdin())
+            Ok(DeliveryHandle::with_stdin())
         }
     }
 }

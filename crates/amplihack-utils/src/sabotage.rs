@@ -1,7 +1,7 @@
 //! Faults that break a promise on request, so that the tests of that promise can be tried against it.
 //!
 //! `docs/compliance.md` names the fault of each promise, and `cargo xtask compliance` runs the tests of a promise in a build with
-//! the feature `sabotage`, with its fault chosen. Without the feature [`active`] is a constant, and no code of any fault is in the
+//! the feature `sabotage`, with its fault chosen. Without the feature [`is_active`] is a constant, and no code of any fault is in the
 //! program.
 
 #[cfg(all(feature = "sabotage", not(debug_assertions)))]
@@ -9,19 +9,19 @@ compile_error!(
     "the feature `sabotage` breaks promises on request; it is for debug builds of `cargo xtask compliance` only"
 );
 
-/// Whether `fault` was chosen for this process: never, without the feature `sabotage`.
+/// Reports whether `fault` was chosen for this process: never, without the feature `sabotage`.
 #[cfg(not(feature = "sabotage"))]
 #[inline]
-pub const fn active(_fault: &str) -> bool {
+pub const fn is_active(_fault: &str) -> bool {
     false
 }
 
-/// Whether `fault` was chosen for this process.
+/// Reports whether `fault` was chosen for this process.
 ///
 /// The choice is the content of one file, whose path is fixed when the program is built. No variable is asked: many descendants of a
 /// test run with an empty environment. The file is read once per process.
 #[cfg(feature = "sabotage")]
-pub fn active(fault: &str) -> bool {
+pub fn is_active(fault: &str) -> bool {
     static CHOSEN: std::sync::OnceLock<String> = std::sync::OnceLock::new();
     let chosen = CHOSEN.get_or_init(|| {
         let file = option_env!("AMPLIHACK_SABOTAGE_FILE");
@@ -33,10 +33,10 @@ pub fn active(fault: &str) -> bool {
 #[cfg(all(test, not(feature = "sabotage")))]
 mod tests {
     /// The compiler evaluates it: what a fault guards is not built.
-    const NEVER: bool = super::active("delivery-auto-threshold");
+    const NEVER: bool = super::is_active("delivery-auto-threshold");
 
     #[test]
     fn without_the_feature_no_fault_can_be_chosen() {
-        assert!(!NEVER && !super::active("") && !super::active("anything"));
+        assert!(!NEVER && !super::is_active("") && !super::is_active("anything"));
     }
 }

@@ -5,7 +5,7 @@ use std::fmt;
 
 use secrecy::{ExposeSecret, SecretString};
 
-/// What stands in the place of a secret.
+/// Text in the place of a secret.
 pub const REDACTED: &str = "[redacted]";
 
 /// A text that must not be seen: Debug and Display show [`REDACTED`], the memory is overwritten on drop.
@@ -64,7 +64,7 @@ const ENDINGS: &[&str] = &[
     "PRIVATEKEY",
 ];
 
-/// Whether a variable of this name may hold a secret, in any case.
+/// Reports whether a variable of this name may hold a secret, in any case.
 ///
 /// Names are cut at everything but letters and digits; digits at a word's end do not count. Rather too often than too seldom,
 /// but `TOKENS` is a number of tokens and `AUTHOR` a person.

@@ -10,6 +10,7 @@
     reason = "clippy's allowance for tests leaves out test programs without a harness"
 )]
 
+use std::borrow::Cow;
 use std::io::Write;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -18,6 +19,8 @@ use amplihack_utils::sys::last_words::{self, LastWords};
 
 const OUT: &[u8] = b"{\"decision\":\"block\"}\n";
 const ERR: &[u8] = b"the guard broke\n";
+
+static WORDS: LastWords = LastWords { stdout: Cow::Borrowed(OUT), stderr: Cow::Borrowed(ERR), code: 2 };
 
 /// Ways to die, with what must be seen: stdout, stderr, code.
 const WAYS: &[(&str, &[u8], &[u8], i32)] = &[
@@ -29,6 +32,7 @@ const WAYS: &[(&str, &[u8], &[u8], i32)] = &[
     ("ill", OUT, ERR, 2),
     ("panic", OUT, ERR, 2),
     ("panic-on-a-thread", OUT, ERR, 2),
+    ("slow-from-the-start", OUT, ERR, 2),
     ("slow", OUT, ERR, 2),
     ("slow-in-a-loop", OUT, ERR, 2),
     ("replaced", b"other\n", b"", 0),
@@ -71,7 +75,8 @@ fn check(way: &str, stdout: &[u8], stderr: &[u8], code: i32) {
 }
 
 fn die(way: &str) {
-    last_words::arm(LastWords { stdout: OUT.to_vec(), stderr: ERR.to_vec(), code: 2 }).unwrap();
+    let time = if way == "slow-from-the-start" { 20 } else { 30_000 };
+    last_words::arm_words(&WORDS, Duration::from_millis(time)).unwrap();
     match way {
         "overflow" => drop(deeper(0)),
         "overflow-on-a-thread" => drop(std::thread::spawn(|| deeper(0)).join()),
@@ -81,32 +86,37 @@ fn die(way: &str) {
         "ill" => raise("ILL"),
         "panic" => panic!("this text must not be seen"),
         "panic-on-a-thread" => drop(std::thread::spawn(|| panic!("nor this")).join()),
+        "slow-from-the-start" => std::thread::sleep(Duration::from_secs(30)),
         "slow" => {
-            last_words::deadline(Duration::from_millis(20)).unwrap();
+            last_words::set_deadline(Duration::from_millis(20)).unwrap();
             std::thread::sleep(Duration::from_secs(30));
         }
         "slow-in-a-loop" => {
-            last_words::deadline(Duration::from_millis(20)).unwrap();
+            last_words::set_deadline(Duration::from_millis(20)).unwrap();
             let mut n = 0_u64;
             while std::hint::black_box(n) < u64::MAX {
                 n += 1;
             }
         }
         "replaced" => {
-            last_words::replace(LastWords { stdout: b"other\n".to_vec(), stderr: Vec::new(), code: 0 });
+            last_words::replace_words(LastWords {
+                stdout: b"other\n".into(),
+                stderr: Cow::default(),
+                code: 0,
+            });
             std::process::abort();
         }
         "after-the-answer" => {
-            last_words::answered();
+            last_words::mark_answered();
             std::io::stdout().write_all(b"answer\n").unwrap();
             std::io::stdout().flush().unwrap();
             std::process::abort();
         }
         "in-time" => {
-            last_words::deadline(Duration::from_millis(20)).unwrap();
+            last_words::set_deadline(Duration::from_millis(20)).unwrap();
             last_words::no_deadline().unwrap();
             std::thread::sleep(Duration::from_millis(60));
-            last_words::answered();
+            last_words::mark_answered();
             std::io::stdout().write_all(b"answer\n").unwrap();
         }
         other => panic!("{other} is no way to die"),

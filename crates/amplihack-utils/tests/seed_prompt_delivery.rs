@@ -14,7 +14,7 @@ use amplihack_testkit::logged;
 use amplihack_utils::env::Env;
 use amplihack_utils::prompt_delivery::{
     DeliveryCaps, DeliveryHandle, DeliveryMode, DeliveryWarning, ENV_VAR_NAME, PromptDelivery, deliver,
-    from_env_in, sanitize_nul, select, select_mode,
+    from_env_in, sanitize_nul, select_delivery, select_mode,
 };
 
 const ALL_REQUESTS: [PromptDelivery; 4] =
@@ -177,7 +177,7 @@ mod regression_contract {
             (caps(false, false, true), DeliveryMode::Stdin),
             (caps(true, false, false), DeliveryMode::Argv),
         ] {
-            let selection = select(requested, 10, &supported).unwrap();
+            let selection = select_delivery(requested, 10, &supported).unwrap();
             assert_eq!((selection.mode, selection.warnings), (effective, degrading(requested, effective)));
             let log = logged(|| {
                 let handle = deliver(&mut Command::new("agent"), "short", requested, &supported).unwrap();
@@ -192,7 +192,7 @@ mod regression_contract {
     fn unsupported_stdin_request() {
         let requested = PromptDelivery::Stdin;
         for supported in [caps(true, false, false), caps(true, true, false)] {
-            let selection = select(requested, 64 * 1024, &supported).unwrap();
+            let selection = select_delivery(requested, 64 * 1024, &supported).unwrap();
             assert_eq!(selection.mode, DeliveryMode::Argv, "never a file");
             assert_eq!(selection.warnings, degrading(requested, DeliveryMode::Argv));
             let log = logged(|| {
@@ -204,7 +204,7 @@ mod regression_contract {
             assert!(log.contains("requested stdin is unsupported; degrading to argv"), "{log}");
         }
         // Not even when a file is all there is.
-        assert!(select(requested, 10, &caps(false, true, false)).is_err());
+        assert!(select_delivery(requested, 10, &caps(false, true, false)).is_err());
     }
 
     #[test]
@@ -265,14 +265,14 @@ mod regression_contract {
                             Ok(handle) => shown.push(format!("{handle:?} {}", handle.mode())),
                             Err(error) => shown.push(format!("{error:?} {error}")),
                         }
-                        shown.push(format!("{:?}", select(requested, prompt.len(), &supported)));
+                        shown.push(format!("{:?}", select_delivery(requested, prompt.len(), &supported)));
                     }
                 }
             }
             let missing = Path::new("/nonexistent");
             let error = DeliveryHandle::tempfile_in(missing, &prompt).unwrap_err();
             shown.push(format!("{error:?} {error}"));
-            let (_, warning) = from_env_in(&Env::empty().with(ENV_VAR_NAME, "pigeon"));
+            let (_, warning) = from_env_in(&Env::empty().with_variable(ENV_VAR_NAME, "pigeon"));
             shown.push(format!("{warning:?} {}", warning.clone().unwrap()));
         });
         let shown = shown.join(" ");
@@ -397,7 +397,7 @@ mod security_and_lifecycle {
     #[test]
     fn static_capabilities() {
         for value in ["tempfile", "stdin", "argv", "auto", "STDIN"] {
-            let (requested, _) = from_env_in(&Env::empty().with(ENV_VAR_NAME, value));
+            let (requested, _) = from_env_in(&Env::empty().with_variable(ENV_VAR_NAME, value));
             for size in [0, 4096, 4097, 64 * 1024] {
                 assert_eq!(select_mode(requested, size, &DeliveryCaps::argv_only()), DeliveryMode::Argv);
             }
@@ -420,11 +420,15 @@ mod security_and_lifecycle {
         ] {
             let mut left = DeliveryCaps::all_modes("--file");
             for (taken, &mode) in order.iter().enumerate() {
-                let selection = select(requested, 64 * 1024, &left).unwrap();
+                let selection = select_delivery(requested, 64 * 1024, &left).unwrap();
                 let silent = taken == 0 || requested == PromptDelivery::Auto;
                 let warnings = if silent { Vec::new() } else { degrading(requested, mode) };
                 assert_eq!((selection.mode, &selection.warnings), (mode, &warnings), "{requested}");
-                assert_eq!(select(requested, 64 * 1024, &left).unwrap(), selection, "twice the same");
+                assert_eq!(
+                    select_delivery(requested, 64 * 1024, &left).unwrap(),
+                    selection,
+                    "twice the same"
+                );
                 match mode {
                     Argv => left.supports_argv = false,
                     Tempfile => left.supports_tempfile = false,

@@ -4,9 +4,9 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
 use amp_sdk::mcp::blocking as mcp;
-use amp_sdk::permissions::{self, Rules, in_settings, never_matches};
+use amp_sdk::permissions::{self, PermissionRules, in_settings, never_matches};
 use amp_sdk::threads::blocking as threads;
-use amp_sdk::{Amp, McpConfig, Options, Permission};
+use amp_sdk::{AmpContext, McpConfig, Options, Permission};
 use amplihack_fuzz::{Scratch, Target, linear, run, seeds, words};
 use serde_json::{Map, Value};
 
@@ -80,11 +80,11 @@ fn main() -> std::process::ExitCode {
     fs::set_permissions(&program, fs::Permissions::from_mode(0o700)).expect("it can be made a program");
     let options = Options {
         cli_path: Some(program),
-        cli_version: amp_sdk::version::parse("0.0.1790142911-g7618fb"),
+        cli_version: amp_sdk::version::parse_version("0.0.1790142911-g7618fb"),
         cwd: Some(scratch.path().to_owned()),
         ..Options::default()
     };
-    let amp = Amp::from(options);
+    let amp = AmpContext::from(options);
     run(target, |bytes| {
         let text = String::from_utf8_lossy(bytes);
         let file = scratch.write("settings.json", bytes);
@@ -101,16 +101,16 @@ fn main() -> std::process::ExitCode {
         // A process for each would leave no time for anything else.
         if bytes.len() % 61 == 0 {
             scratch.write("answer", bytes);
-            let _ = (threads::list(&amp, &amp_sdk::threads::List::default()), mcp::list(&amp));
-            let _ = permissions::blocking::list(&amp, permissions::List::default());
-            let _ = permissions::blocking::test(&amp, "Bash", &permissions::Test::default());
+            let _ = (threads::list(&amp, &amp_sdk::threads::ThreadListOptions::default()), mcp::list(&amp));
+            let _ = permissions::blocking::list(&amp, permissions::PermissionListOptions::default());
+            let _ = permissions::blocking::test(&amp, "Bash", &permissions::PermissionTestCall::default());
         }
     })
 }
 
 /// Rules are checked, judged by, and given back as they came.
 fn rules(value: &Value, text: &str) {
-    for issue in permissions::check(value) {
+    for issue in permissions::check_rules(value) {
         assert!(!issue.message.is_empty());
     }
     let Some(list) = value.as_array() else { return };
@@ -124,7 +124,7 @@ fn rules(value: &Value, text: &str) {
         );
         let _ = rule.validate("rule");
     }
-    let judge = Rules::new(&rules);
+    let judge = PermissionRules::new(&rules);
     let mut args = Map::new();
     args.insert("cmd".to_owned(), text.chars().take(200).collect::<String>().into());
     for tool in ["Bash", "shell_command", "mcp__fs__read", text] {

@@ -4,14 +4,16 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use amplihack_agent::live::{MessageFiles, MessageFormat, RolloutLine, rollout_line, rollout_session, span};
+use amplihack_agent::live::{
+    MessageFiles, MessageFormat, RolloutLine, parse_span, rollout_line, rollout_session,
+};
 use amplihack_fuzz::{Scratch, Target, linear, run, seeds, words};
 use amplihack_hooks::aggregate;
 use amplihack_hooks::xpia;
 use amplihack_orchestration::{budget, claim};
 use amplihack_recipe::bridge::{self, spill};
-use amplihack_recipe::given::Given;
-use amplihack_session::{Captured, Exit};
+use amplihack_recipe::inputs::RecipeInputs;
+use amplihack_session::{CapturedOutput, ProcessExit};
 use amplihack_utils::env::Env;
 use serde_json::{Value, json};
 
@@ -91,16 +93,19 @@ fn main() -> std::process::ExitCode {
     let scratch = Scratch::new();
     let program = scratch.write("xpia", b"#!/bin/sh\nexec cat \"${0%/*}/answer\"\n");
     fs::set_permissions(&program, fs::Permissions::from_mode(0o700)).expect("it can be made a program");
-    let env = Env::empty().with("TMPDIR", scratch.path());
+    let env = Env::empty().with_variable("TMPDIR", scratch.path());
     run(target, |bytes| {
         let text = String::from_utf8_lossy(bytes);
         hooks(bytes, &text);
         // A process for each would leave no time for anything else.
         if bytes.len() % 61 == 0 {
             scratch.write("answer", bytes);
-            let answer = xpia::ask(&program, "ls");
+            let answer = xpia::ask_defender(&program, "ls");
             let valid = serde_json::from_slice::<Value>(bytes).is_ok_and(|value| value["is_valid"] == true);
-            assert!(valid || !matches!(answer, xpia::Answer::Valid), "what is not said to be valid is");
+            assert!(
+                valid || !matches!(answer, xpia::DefenderAnswer::Valid),
+                "what is not said to be valid is"
+            );
         }
         if let Some(claim) = claim::read(&text) {
             let again = serde_json::to_string(&claim).expect("a claim has a text");
@@ -110,7 +115,7 @@ fn main() -> std::process::ExitCode {
         }
         counts(bytes);
         runner(bytes, &text, &scratch, &env);
-        if let Some(version) = amplihack_agent::version::parse(&text) {
+        if let Some(version) = amplihack_agent::version::parse_version(&text) {
             assert!(
                 text.contains(&version.to_string()) || !version.build.is_empty() || version.pre.is_empty()
             );
@@ -121,7 +126,7 @@ fn main() -> std::process::ExitCode {
 /// Two hooks' answers in one: whatever they say, an object; and a deny unless both can be read.
 fn hooks(bytes: &[u8], text: &str) {
     let joined = |payload: Vec<u8>| -> Value {
-        let reply = aggregate::answer(Ok(payload));
+        let reply = aggregate::answer_joined(Ok(payload));
         serde_json::from_slice(&reply.stdout).expect("an object")
     };
     let whole = joined(bytes.to_vec());
@@ -142,13 +147,13 @@ fn counts(bytes: &[u8]) {
         [MessageFormat::Claude, MessageFormat::Gemini].map(|of| MessageFiles { below: "/".into(), of });
     for line in bytes.split(|byte| *byte == b'\n') {
         if let Some(RolloutLine::Total(amounts)) = rollout_line(line) {
-            let _ = budget::tokens(&amounts);
+            let _ = budget::count_tokens(&amounts);
         }
-        if let Some(span) = span(line) {
-            let _ = budget::tokens(&span.amounts);
+        if let Some(span) = parse_span(line) {
+            let _ = budget::count_tokens(&span.amounts);
         }
-        for message in files.iter().filter_map(|files| files.line(line)) {
-            let _ = budget::tokens(&message.amounts);
+        for message in files.iter().filter_map(|files| files.parse_line(line)) {
+            let _ = budget::count_tokens(&message.amounts);
         }
         let _ = rollout_session(line);
     }
@@ -156,24 +161,30 @@ fn counts(bytes: &[u8]) {
 
 /// An external runner's answer, its version, and what it is given.
 fn runner(bytes: &[u8], text: &str, scratch: &Scratch, env: &Env) {
-    for exit in [Exit::Code(0), Exit::Code(3), Exit::Signal(9)] {
-        let stdout = Captured { bytes: bytes.to_vec(), dropped: 0 };
-        if let Ok(response) = bridge::judge(exit, &stdout, bytes, "r") {
-            assert!(matches!(exit, Exit::Code(_)) && (exit == Exit::Code(0) || !response.success));
+    for exit in [ProcessExit::Code(0), ProcessExit::Code(3), ProcessExit::Signal(9)] {
+        let stdout = CapturedOutput { bytes: bytes.to_vec(), dropped: 0 };
+        if let Ok(response) = bridge::interpret_response(exit, &stdout, bytes, "r") {
+            assert!(
+                matches!(exit, ProcessExit::Code(_)) && (exit == ProcessExit::Code(0) || !response.success)
+            );
         }
     }
     if let Ok(version) = bridge::version_of(text, Path::new("/runner")) {
         assert!(text.contains(&version));
     }
     let argument = format!("a={}", text.replace('\0', ""));
-    if let Ok(given) = Given::read(&[argument], None, env) {
-        assert_eq!(given.texts().len(), 1);
+    if let Ok(given) = RecipeInputs::read(&[argument], None, env) {
+        assert_eq!(given.to_texts().len(), 1);
     }
     let file = scratch.write("context.json", bytes);
-    if let Ok(given) = Given::read(&[], Some(&file), env) {
+    if let Ok(given) = RecipeInputs::read(&[], Some(&file), env) {
         let again = serde_json::to_string(&given).expect("it has a text");
-        assert_eq!(serde_json::from_str::<Given>(&again).ok().as_ref(), Some(&given), "it is not read back");
-        let _ = given.over(&amplihack_recipe::context::Context::new(), env);
+        assert_eq!(
+            serde_json::from_str::<RecipeInputs>(&again).ok().as_ref(),
+            Some(&given),
+            "it is not read back"
+        );
+        let _ = given.apply_over(&amplihack_recipe::context::RecipeContext::new(), env);
     }
     // Nothing that was not spilled here is read.
     assert_eq!(spill::read_back(text, scratch.path()), None);

@@ -4,12 +4,12 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt as _;
 
 use amplihack_agent::copilot::nested;
-use amplihack_agent::grammar::Found;
-use amplihack_agent::{AgentBinary, profile};
+use amplihack_agent::grammar::FoundPrompt;
+use amplihack_agent::{AgentBinary, agent_profile};
 use amplihack_fuzz::{Target, linear, run, seeds};
-use amplihack_hooks::Invocation;
+use amplihack_hooks::HookInvocation;
 use amplihack_launcher::copilot::normalize;
-use amplihack_utils::agent_binary::validate;
+use amplihack_utils::agent_binary::validate_name;
 use amplihack_utils::launcher_context::SessionId;
 
 const SEEDS: &[&str] = &[
@@ -90,10 +90,10 @@ fn main() -> std::process::ExitCode {
             .map(|word| OsString::from_vec(word.iter().copied().filter(|byte| *byte != 0).collect()))
             .collect();
         for agent in AgentBinary::ALL {
-            let read = profile(agent).grammar.read(&words);
+            let read = agent_profile(agent).grammar.read(&words);
             // No word is made up, and none that was taken as the prompt stands among the others too.
             let all = read.before_verb.iter().chain(&read.rest).count()
-                + usize::from(matches!(read.prompt, Some(Found::Word(_))));
+                + usize::from(matches!(read.prompt, Some(FoundPrompt::Word(_))));
             assert!(all <= words.len() + 1, "{agent}: {all} words of {}", words.len());
             assert!(!read.passthrough || read.prompt.is_none());
         }
@@ -103,16 +103,16 @@ fn main() -> std::process::ExitCode {
         }
         for word in words.iter().filter_map(|word| word.to_str()).take(64) {
             let _ = (
-                nested::meaning(word),
-                nested::suspected(word),
+                nested::flag_meaning(word),
+                nested::suspected_questions(word),
                 nested::mode_level(word),
-                nested::available(word).len(),
+                nested::copilot_tools(word).len(),
             );
-            assert!(nested::denied(word).iter().all(|flag| flag.starts_with("--")));
-            let _ = nested::allowed(word);
-            let _ = validate(word);
+            assert!(nested::denial_flags(word).iter().all(|flag| flag.starts_with("--")));
+            let _ = nested::grant_flag(word);
+            let _ = validate_name(word);
             assert!(SessionId::parse(word).is_err() || !word.contains(['/', '\0']));
         }
-        let _ = Invocation::parse(words);
+        let _ = HookInvocation::parse(words);
     })
 }

@@ -5,15 +5,15 @@ use std::path::Path;
 
 use amplihack_fuzz::{Scratch, Target, linear, run, seeds};
 use amplihack_hooks::switches;
-use amplihack_orchestration::budget::Prices;
-use amplihack_policy::fetch::{Lists, host_of, judge_url};
+use amplihack_orchestration::budget::TokenPrices;
+use amplihack_policy::fetch::{DomainLists, host_of, judge_url};
 use amplihack_policy::rules::ExampleWorld;
-use amplihack_policy::secrets::{Allowed, scan};
-use amplihack_policy::user::{Layer, Owner};
-use amplihack_policy::{Event, Limits, Mode, Policy, XpiaSettings};
-use amplihack_remote::Hosts;
+use amplihack_policy::secrets::{AllowedSecrets, scan_file};
+use amplihack_policy::user::{Layer, PolicyLayerOwner};
+use amplihack_policy::{Event, Limits, Policy, PolicyMode, XpiaSettings};
+use amplihack_remote::RemoteHosts;
 use amplihack_utils::agent_binary::AgentBinary;
-use amplihack_utils::config::{Config, Override, trust};
+use amplihack_utils::config::{ConfigOverride, LayeredConfig, record_trust};
 use amplihack_utils::env::Env;
 use amplihack_utils::prompt_delivery::PromptDelivery;
 
@@ -124,7 +124,7 @@ fn main() -> std::process::ExitCode {
     };
     let scratch = Scratch::new();
     let home = scratch.path().join("home");
-    let env = Env::empty().with("HOME", &home);
+    let env = Env::empty().with_variable("HOME", &home);
     let repository = scratch.path().join("repo");
     fs::create_dir_all(repository.join(".git")).expect("a repository can be made");
     fs::write(repository.join(".git/HEAD"), "ref: refs/heads/main\n").expect("and is one");
@@ -133,7 +133,7 @@ fn main() -> std::process::ExitCode {
         configuration(&scratch, bytes, &env, &repository);
         policies(&scratch, bytes);
         scratch.write("home/.config/amplihack/hosts.toml", bytes);
-        if let Ok(hosts) = Hosts::load(&env) {
+        if let Ok(hosts) = RemoteHosts::load(&env) {
             assert!(
                 hosts
                     .hosts
@@ -141,27 +141,27 @@ fn main() -> std::process::ExitCode {
                     .all(|(name, host)| amplihack_remote::is_host_name(name) && host.capacity() > 0)
             );
         }
-        if let Ok(allowed) = Allowed::parse(&text) {
-            let findings = scan("a.rs", bytes);
-            let _ = findings.iter().filter(|finding| allowed.allows(finding)).count();
+        if let Ok(allowed) = AllowedSecrets::parse(&text) {
+            let findings = scan_file("a.rs", bytes);
+            let _ = findings.iter().filter(|finding| allowed.allows_finding(finding)).count();
             assert!(allowed.iter().all(|(print, _)| !print.is_empty()));
         }
-        if let Ok(prices) = text.parse::<Prices>() {
-            let used = amplihack_agent::event::Totals { input_tokens: u64::MAX, ..Default::default() };
-            assert!(prices.cost(&used) >= 0.0);
+        if let Ok(prices) = text.parse::<TokenPrices>() {
+            let used = amplihack_agent::event::UsageTotals { input_tokens: u64::MAX, ..Default::default() };
+            assert!(prices.cost_of(&used) >= 0.0);
         }
         let (first, rest) = text.split_once('\n').unwrap_or((&text, &text));
-        let _ = judge_url(first, &Lists::from_text(rest, first));
+        let _ = judge_url(first, &DomainLists::from_text(rest, first));
         // Only http and https go to a host.
         let empty = host_of(first).is_some_and(|host| host.is_empty());
         assert!(!(empty && first.starts_with("https://")), "a page without a host");
-        let _ = (PromptDelivery::parse(first), first.parse::<Mode>().is_ok());
+        let _ = (PromptDelivery::parse(first), first.parse::<PolicyMode>().is_ok());
         let words = Env::empty()
-            .with("XPIA_SECURITY_LEVEL", first.replace('\0', ""))
-            .with("XPIA_BLACKLIST_DOMAINS", rest.replace('\0', ""));
+            .with_variable("XPIA_SECURITY_LEVEL", first.replace('\0', ""))
+            .with_variable("XPIA_BLACKLIST_DOMAINS", rest.replace('\0', ""));
         let _ = XpiaSettings::from_env(&words);
         scratch.write("repo/.github/copilot/settings.json", bytes);
-        let _ = switches::switched_off(AgentBinary::Copilot, &env, &repository);
+        let _ = switches::switched_off(AgentBinary::Copilot, &env, Some(&repository));
     })
 }
 
@@ -169,20 +169,20 @@ fn main() -> std::process::ExitCode {
 fn configuration(scratch: &Scratch, bytes: &[u8], env: &Env, repository: &Path) {
     let user = scratch.write("home/.config/amplihack/config.toml", bytes);
     let own = scratch.write("repo/.amplihack/config.toml", bytes);
-    let given = Override {
+    let given = ConfigOverride {
         key: "policy".to_owned(),
         value: String::from_utf8_lossy(&bytes[..bytes.len().min(40)]).into_owned(),
         flag: "--policy".to_owned(),
     };
-    let before = Config::load_with(&user, env, repository, &[]);
-    let _ = Config::load_with(&user, env, repository, &[given]);
+    let before = LayeredConfig::load_with(&user, env, repository, &[]);
+    let _ = LayeredConfig::load_with(&user, env, repository, &[given]);
     if let Ok(config) = &before {
-        let _ = (config.entries().len(), config.stop_grace(), config.max_depth(), config.policy().len());
+        let _ = (config.list_entries().len(), config.stop_grace(), config.max_depth(), config.policy().len());
     }
     let _ = fs::remove_file(own);
-    let Ok(before) = Config::load_with(Path::new("/nowhere"), env, repository, &[]) else { return };
+    let Ok(before) = LayeredConfig::load_with(Path::new("/nowhere"), env, repository, &[]) else { return };
     let text = String::from_utf8_lossy(bytes);
-    match trust(env, repository) {
+    match record_trust(env, repository) {
         Ok(trusted) if trusted.added => {
             let after = fs::read_to_string(&user).expect("it was written");
             // Everything that was there is there, in its order, and the repository is trusted now. Of two kinds of line ends one stays.
@@ -191,10 +191,10 @@ fn configuration(scratch: &Scratch, bytes: &[u8], env: &Env, repository: &Path) 
             let text = if mixed { text.replace("\r\n", "\n") } else { text.clone().into_owned() };
             let mut rest = after.chars();
             assert!(text.chars().all(|wanted| rest.any(|found| found == wanted)), "something was taken out");
-            let config =
-                Config::load_with(Path::new("/nowhere"), env, repository, &[]).expect("it is still read");
+            let config = LayeredConfig::load_with(Path::new("/nowhere"), env, repository, &[])
+                .expect("it is still read");
             assert!(config.is_trusted(&trusted.repository) && !before.is_trusted(&trusted.repository));
-            assert!(trust(env, repository).is_ok_and(|again| !again.added));
+            assert!(record_trust(env, repository).is_ok_and(|again| !again.added));
         }
         Ok(_) => assert_eq!(fs::read(&user).expect("it is there"), bytes),
         Err(_) => assert_eq!(fs::read(&user).expect("it is there"), bytes),
@@ -204,7 +204,10 @@ fn configuration(scratch: &Scratch, bytes: &[u8], env: &Env, repository: &Path) 
 fn policies(scratch: &Scratch, bytes: &[u8]) {
     let file = scratch.write("policy.toml", bytes);
     let read = |owner| Layer::read(owner, &file).ok().flatten();
-    let (Some(user), Some(repository)) = (read(Owner::User), read(Owner::Repository)) else { return };
+    let (Some(user), Some(repository)) = (read(PolicyLayerOwner::User), read(PolicyLayerOwner::Repository))
+    else {
+        return;
+    };
     let _ = Policy::load(std::slice::from_ref(&repository));
     let Ok(policy) = Policy::load(&[user, repository]) else { return };
     let cwd = Path::new(ExampleWorld::CWD);
@@ -217,5 +220,5 @@ fn policies(scratch: &Scratch, bytes: &[u8]) {
         let verdict = policy.judge(&event, &ExampleWorld::default(), &limits);
         assert!(!verdict.reason.contains('\n'));
     }
-    let _ = (policy.users().count(), policy.disabled().count(), policy.ignored().len());
+    let _ = (policy.user_rules().count(), policy.disabled_rules().count(), policy.ignored_requests().len());
 }

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use amplihack_fuzz::{Target, run, seeds};
 use amplihack_policy::Origin;
-use amplihack_policy::content::{Scanner, override_phrase, quarantine_note};
-use amplihack_policy::secrets::{redact, scan};
+use amplihack_policy::content::{InjectionScanner, override_phrase, quarantine_note};
+use amplihack_policy::secrets::{redact_credentials, scan_file};
 
 const DICTIONARY: &[&str] = &[
     "ignore ",
@@ -75,7 +75,7 @@ fn main() -> std::process::ExitCode {
     run(target, |bytes| {
         let text = String::from_utf8_lossy(bytes);
         for origin in [Origin::ToolOutput, Origin::Prompt] {
-            let findings = Scanner::new().scan(&text, origin);
+            let findings = InjectionScanner::new().scan(&text, origin);
             for finding in &findings {
                 assert!(text.get(finding.span.start..finding.span.end).is_some(), "{:?}", finding.span);
             }
@@ -84,9 +84,9 @@ fn main() -> std::process::ExitCode {
         if let Some(span) = override_phrase(&text) {
             assert!(text.get(span.start..span.end).is_some());
         }
-        let _ = redact(&text);
+        let _ = redact_credentials(&text);
         for path in ["a.rs", "a.yml"] {
-            assert!(scan(path, bytes).iter().all(|finding| finding.line <= bytes.len() + 1));
+            assert!(scan_file(path, bytes).iter().all(|finding| finding.line <= bytes.len() + 1));
         }
     })
 }

@@ -3,15 +3,20 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use amplihack_agent::decode::decoder;
-use amplihack_agent::event::{FailKind, Started, Text, ToolCall, ToolResult, Totals, Warning};
-use amplihack_agent::reader::Reader;
+use amplihack_agent::decode::new_decoder;
+use amplihack_agent::event::{
+    AgentSessionStarted, AgentText, AgentWarning, FailKind, ToolCall, ToolResult, UsageTotals,
+};
+use amplihack_agent::reader::AgentStreamReader;
 use amplihack_agent::{AgentBinary, AgentEvent, EndEvent, Envelope};
-use amplihack_export::{Check, Cleaner, Document, Run, Turn, Unattended, markdown, otel, page};
+use amplihack_export::{
+    ExportDocument, ExportedRun, TextCleaner, UnattendedRun, UnattendedTurn, VerificationCheck, html_page,
+    markdown_document, otel,
+};
 use amplihack_fuzz::{Target, linear, run, seeds};
-use amplihack_policy::audit::{Data, Entry, EventType};
+use amplihack_policy::audit::{AuditData, AuditEntry, EventType};
 use amplihack_policy::{Decision, secrets};
-use amplihack_session::{Evidence, RunEnd, RunRecord};
+use amplihack_session::{EndEvidence, RunEnd, RunRecord};
 use jiff::Timestamp;
 use pulldown_cmark::{Event, Options, Parser, Tag};
 
@@ -111,26 +116,31 @@ fn main() -> std::process::ExitCode {
         longest: 16 << 10,
         most: |len| linear(400, 400, len),
     };
-    let none = markup(&markdown(&document("", AgentBinary::Claude), Cleaner::new(true)));
+    let none = markup(&markdown_document(&document("", AgentBinary::Claude), TextCleaner::new(true)));
     assert!(none.is_subset(&own()), "{none:?}");
     run(target, |bytes| {
         let text = String::from_utf8_lossy(bytes);
         let agent = AgentBinary::ALL[bytes.len() % AgentBinary::ALL.len()];
         let document = document(&text, agent);
         for redact in [true, false] {
-            let cleaner = Cleaner::new(redact);
-            let html = page(&document, cleaner);
+            let cleaner = TextCleaner::new(redact);
+            let html = html_page(&document, cleaner);
             let body = html.split_once("<body>").expect("a page has a body").1;
             tags(body);
             quiet(&html);
-            let shown = markdown(&document, cleaner);
+            let shown = markdown_document(&document, cleaner);
             quiet(&shown);
             let found = markup(&shown);
             assert!(found.is_subset(&own()), "{:?}", found.difference(&own()).collect::<Vec<_>>());
-            let _ = serde_json::to_string(&otel::traces(&document, cleaner, true, &otel::Settings::none()))
-                .expect("traces have a text");
+            let _ = serde_json::to_string(&otel::document_traces(
+                &document,
+                cleaner,
+                true,
+                &otel::OtelSettings::without_collector(),
+            ))
+            .expect("traces have a text");
             // Within another word it is no token.
-            let kept = secrets::redact(&text).contains(TOKEN);
+            let kept = secrets::redact_credentials(&text).contains(TOKEN);
             assert!(!redact || kept || !html.contains(TOKEN), "a token is shown");
         }
     })
@@ -227,19 +237,19 @@ fn quiet(text: &str) {
 }
 
 /// A document in which everything that others write is `text`, or what an agent's decoder makes of it.
-fn document(text: &str, agent: AgentBinary) -> Document {
+fn document(text: &str, agent: AgentBinary) -> ExportDocument {
     let start = Timestamp::from_second(1_800_000_000).expect("a time");
     let own = || text.to_owned();
-    let mut reader = Reader::new(decoder(agent), false);
+    let mut reader = AgentStreamReader::new(new_decoder(agent), false);
     let mut events: Vec<Envelope> = Vec::new();
     reader.push(text.as_bytes(), start, &mut events);
     let mut add = |event| events.push(Envelope { seq: 0, at: start, raw: None, event });
-    let mut started = Started::of(agent);
+    let mut started = AgentSessionStarted::new(agent);
     started.version = Some(own());
     started.agent_session = Some(own());
     add(AgentEvent::Started(started));
-    add(AgentEvent::Text(Text { text: own(), ..Text::default() }));
-    add(AgentEvent::Thinking(Text { text: own(), ..Text::default() }));
+    add(AgentEvent::Text(AgentText { text: own(), ..AgentText::default() }));
+    add(AgentEvent::Thinking(AgentText { text: own(), ..AgentText::default() }));
     let mut input =
         serde_json::json!({ "command": text, "old_string": text, "new_string": text, "file_path": text });
     input[text] = serde_json::json!([text, { text: text }]);
@@ -251,26 +261,27 @@ fn document(text: &str, agent: AgentBinary) -> Document {
         exit_code: Some(1),
         parent: Some(own()),
     }));
-    add(AgentEvent::Warning(Warning::new(text, own())));
-    let mut end = EndEvent::failed(FailKind::Agent, own());
+    add(AgentEvent::Warning(AgentWarning::new(text, own())));
+    let mut end = EndEvent::bare_failure(FailKind::Agent, own());
     end.summary.text = Some(own());
     add(AgentEvent::End(end.clone()));
-    let mut record = RunRecord::of_this_process(agent, Path::new(text));
+    let mut record = RunRecord::from_this_process(agent, Path::new(text));
     record.started_at = start;
     record.model = Some(own());
     record.agent_session = Some(own());
-    record.end = Some(RunEnd::new(end, Evidence::Record));
+    record.end = Some(RunEnd::new(end, EndEvidence::Record));
     record.ended_at = Some(start);
-    let mut entry = Entry::new(
+    let mut entry = AuditEntry::new(
         "2027-01-15T08:00:00".parse().expect("a time"),
         EventType::PreToolValidation,
         Decision::Deny,
     );
     entry.rule = Some(own());
-    entry.data = Data { command: Some(own()), tool: Some(own()), call_id: Some(own()), ..Data::default() };
+    entry.data =
+        AuditData { command: Some(own()), tool: Some(own()), call_id: Some(own()), ..AuditData::default() };
     // Ids and words of states are this program's own.
-    let run = Run { id: "0123abcd".to_owned(), record, events, unread: 1, verdicts: vec![entry] };
-    let turn = Turn {
+    let run = ExportedRun { id: "0123abcd".to_owned(), record, events, unread: 1, verdicts: vec![entry] };
+    let turn = UnattendedTurn {
         number: 1,
         agent,
         phase: "execute".to_owned(),
@@ -278,10 +289,10 @@ fn document(text: &str, agent: AgentBinary) -> Document {
         how: own(),
         denied: vec![own()],
         outcome: Some(own()),
-        checks: vec![Check { what: own(), passed: false, found: own() }],
+        checks: vec![VerificationCheck { what: own(), passed: false, found: own() }],
         launches: vec!["0123abcd".to_owned()],
     };
-    let unattended = Unattended {
+    let unattended = UnattendedRun {
         agent,
         state: "failed".to_owned(),
         reason: Some(own()),
@@ -290,9 +301,9 @@ fn document(text: &str, agent: AgentBinary) -> Document {
         branch: Some(own()),
         began: start,
         ended: None,
-        usage: Totals::default(),
+        usage: UsageTotals::default(),
         turns: vec![turn],
         diff: own(),
     };
-    Document { id: "feed".to_owned(), unattended: Some(unattended), runs: vec![run] }
+    ExportDocument { id: "feed".to_owned(), unattended: Some(unattended), runs: vec![run] }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use amplihack_fuzz::{Target, run, seeds, words};
 use amplihack_hooks::HookEvent;
-use amplihack_hooks::dialect::{MAX_PAYLOAD, read};
+use amplihack_hooks::dialect::{MAX_PAYLOAD, read_call};
 use amplihack_utils::agent_binary::AgentBinary;
 
 const DICTIONARY: &[&str] = &[
@@ -52,7 +52,7 @@ fn main() -> std::process::ExitCode {
         assert!(payload.len() <= MAX_PAYLOAD);
         for event in events {
             for host in &hosts {
-                match read(payload, event, *host, Path::new("/somewhere")) {
+                match read_call(payload, event, *host, Path::new("/somewhere")) {
                     Ok(call) => assert!(call.cwd.is_absolute()),
                     Err(bad) => assert!(!bad.to_string().is_empty()),
                 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use amplihack_agent::AgentBinary;
 use amplihack_fuzz::{Scratch, Target, linear, run, seeds, words};
-use amplihack_probe::model::{ModelServer, Scenario, Script};
+use amplihack_probe::model::{ModelScenario, ModelScript, ModelServer};
 use amplihack_probe::own_hooks::OwnHooks;
 use amplihack_utils::env::Env;
 
@@ -72,8 +72,9 @@ fn main() -> std::process::ExitCode {
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime can be made");
     let server = runtime.block_on(ModelServer::start()).expect("a port can be bound");
-    server.script("r", Script::new([amplihack_probe::model::Reply::Text("hello".to_owned())]));
-    let (address, _) = (server.address(), server.base_url(Scenario::Text, "r"));
+    server
+        .set_script("r", ModelScript::new([amplihack_probe::model::ScriptedReply::Text("hello".to_owned())]));
+    let (address, _) = (server.address(), server.base_url(ModelScenario::Text, "r"));
     // The server's own thread: if it dies, no answer comes any more.
     std::thread::spawn(move || {
         runtime.block_on(std::future::pending::<()>());
@@ -83,7 +84,7 @@ fn main() -> std::process::ExitCode {
         ask(address, bytes);
         // It looks at everything that came in so far.
         if bytes.len() % 509 == 0 {
-            let _ = (server.said("r").len(), server.delivered("r", "hi"));
+            let _ = (server.request_texts("r").len(), server.observed_delivery("r", "hi"));
         }
         copied(&scratch, bytes);
     })
@@ -138,9 +139,9 @@ fn copied(scratch: &Scratch, bytes: &[u8]) {
         let (home, copy) = (scratch.path().join("home"), scratch.path().join("copy"));
         let _ = (fs::remove_dir_all(&home), fs::remove_dir_all(&copy));
         scratch.write(&format!("home/{file}"), bytes);
-        let env = Env::empty().with("HOME", &home);
-        if let Ok(own) = OwnHooks::find(agent, &env) {
-            own.place(&copy).expect("it can be written");
+        let env = Env::empty().with_variable("HOME", &home);
+        if let Ok(own) = OwnHooks::read_settings(agent, &env) {
+            own.copy_into(&copy).expect("it can be written");
             assert!(own.is_empty() || !own.to_string().is_empty());
         }
     }

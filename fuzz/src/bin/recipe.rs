@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use amplihack_fuzz::{Target, run, seeds};
 use amplihack_recipe::answer::parse_json;
-use amplihack_recipe::condition::Condition;
-use amplihack_recipe::context::Context;
+use amplihack_recipe::condition::StepCondition;
+use amplihack_recipe::context::RecipeContext;
 use amplihack_recipe::document;
 use amplihack_recipe::model::StepKind;
-use amplihack_recipe::script::Script;
-use amplihack_recipe::value::Value;
+use amplihack_recipe::script::RecipeScript;
+use amplihack_recipe::value::RecipeValue;
 
 const DICTIONARY: &[&str] = &[
     "name: x\n",
@@ -63,10 +63,10 @@ const DICTIONARY: &[&str] = &[
     "1e999",
 ];
 
-fn context() -> Context {
+fn context() -> RecipeContext {
     [("x", "1"), ("a", "{\"b\": [1, {\"c\": \"$(x)\"}]}"), ("s", "text `y` 'q'")]
         .into_iter()
-        .map(|(name, text)| (name.to_owned(), Value::output(text)))
+        .map(|(name, text)| (name.to_owned(), RecipeValue::from_output(text)))
         .collect()
 }
 
@@ -84,21 +84,21 @@ fn main() -> std::process::ExitCode {
     };
     let context = context();
     run(target, |bytes| {
-        if let Ok(recipe) = document::parse(Path::new("r.yaml"), bytes) {
+        if let Ok(recipe) = document::parse_recipe(Path::new("r.yaml"), bytes) {
             for step in &recipe.steps {
                 if let Some(Ok(condition)) = &step.condition {
-                    let _ = condition.eval(&context);
+                    let _ = condition.is_met(&context);
                 }
                 if let StepKind::Bash { script } = &step.kind {
-                    let _ = script.prepare(&context);
+                    let _ = script.prepare_with(&context);
                 }
             }
         }
         let text = String::from_utf8_lossy(bytes);
-        if let Ok(condition) = Condition::parse(&text) {
-            let _ = condition.eval(&context);
+        if let Ok(condition) = StepCondition::parse(&text) {
+            let _ = condition.is_met(&context);
         }
-        let prepared = Script::parse(&text).prepare(&context);
+        let prepared = RecipeScript::parse(&text).prepare_with(&context);
         assert!(prepared.env.iter().all(|(name, _)| !name.contains('=') && name.is_ascii()));
         let _ = parse_json(&text);
     })

@@ -4,10 +4,12 @@ use std::fs;
 use std::path::Path;
 
 use amplihack_fuzz::{Scratch, Target, linear, run, seeds, words};
-use amplihack_hooks::registration::{Facts, Program, hooks, verify};
-use amplihack_hooks::settings::{Edit, Mark, Registered, found, trust_entries, trust_state, value};
+use amplihack_hooks::registration::{HookProgram, RegistrationFacts, build_hooks, verify_registration};
+use amplihack_hooks::settings::{
+    RegisteredCommand, SettingsEdit, SettingsUndo, find_hooks, parse_value, trust_entries, trust_state,
+};
 use amplihack_hooks::staging::copilot_commands;
-use amplihack_launcher::install::{Request, Scope, install, uninstall};
+use amplihack_launcher::install::{InstallRequest, InstallScope, install_hooks, uninstall_hooks};
 use amplihack_utils::agent_binary::AgentBinary;
 use amplihack_utils::env::Env;
 use serde_json::{Value, json};
@@ -58,35 +60,40 @@ const DICTIONARY: &[&str] = &[
 const PROGRAM: &str = "/b/amplihack-hooks";
 
 /// Every edit that is made in files of users, and what takes it back.
-fn edits() -> Vec<Edit> {
-    let ours = |host| Edit::Hooks {
+fn edits() -> Vec<SettingsEdit> {
+    let ours = |host| SettingsEdit::Hooks {
         host,
-        hooks: hooks(host, &Program::binary(PROGRAM), Facts::default()).expect("it has hooks"),
+        hooks: build_hooks(host, &HookProgram::from_binary(PROGRAM), RegistrationFacts::default())
+            .expect("it has hooks"),
     };
     let codex = ours(AgentBinary::Codex);
-    let text = codex.apply(None).expect("a new file");
+    let text = codex.apply_to(None).expect("a new file");
     let entries = trust_entries(Path::new("/h/.codex/hooks.json"), &text).expect("of a file of ours");
     vec![
         ours(AgentBinary::Claude),
         codex,
-        Edit::Trust { entries },
-        Edit::Rules { rules: vec![json!({"tool": "Bash", "action": "reject", "matches": {"cmd": "rm *"}})] },
-        Edit::Block { text: "words".to_owned() },
-        Edit::Plugin { entry: json!({"name": "amplihack", "marketplace": "local", "installed_at": "now"}) },
+        SettingsEdit::Trust { entries },
+        SettingsEdit::Rules {
+            rules: vec![json!({"tool": "Bash", "action": "reject", "matches": {"cmd": "rm *"}})],
+        },
+        SettingsEdit::Block { text: "words".to_owned() },
+        SettingsEdit::Plugin {
+            entry: json!({"name": "amplihack", "marketplace": "local", "installed_at": "now"}),
+        },
     ]
 }
 
 /// What a text says, as its reader sees it; `None` where it is a text for people.
-fn meaning(edit: &Edit, text: &str) -> Option<String> {
+fn meaning(edit: &SettingsEdit, text: &str) -> Option<String> {
     match edit {
         // Within a line, a table without anything in it may be theirs or ours.
-        Edit::Trust { .. } => {
+        SettingsEdit::Trust { .. } => {
             let text: String = text.split_whitespace().collect();
             Some(text.replace("hooks={state={}}", "hooks={}"))
         }
-        Edit::Block { .. } => Some(text.trim_end().to_owned()),
+        SettingsEdit::Block { .. } => Some(text.trim_end().to_owned()),
         // An event without a hook says nothing.
-        _ => value(text).ok().map(|mut value| {
+        _ => parse_value(text).ok().map(|mut value| {
             if let Some(hooks) = value.get_mut("hooks").and_then(Value::as_object_mut) {
                 hooks.retain(|_, groups| *groups != json!([]));
                 if hooks.is_empty() {
@@ -110,27 +117,27 @@ fn main() -> std::process::ExitCode {
     run(target, |bytes| {
         if let Ok(text) = std::str::from_utf8(bytes) {
             edits.iter().for_each(|edit| one(edit, text));
-            let _ = Registered::parse(text);
-            if let Ok(value) = value(text) {
+            let _ = RegisteredCommand::parse(text);
+            if let Ok(value) = parse_value(text) {
                 let _ = copilot_commands(&value);
-                let _ = verify(&value, AgentBinary::Claude, Path::new("/s"));
+                let _ = verify_registration(&value, AgentBinary::Claude, Path::new("/s"));
             }
-            let _ = (found(text), trust_state(text, "k", "sha256:0"));
+            let _ = (find_hooks(text), trust_state(text, "k", "sha256:0"));
         }
         whole(&scratch, bytes);
     })
 }
 
 /// An edit as text: it holds, making it again changes nothing, and without it the text says what it said.
-fn one(edit: &Edit, text: &str) {
-    let mark = edit.mark();
-    let Ok(changed) = edit.apply(Some(text)) else { return };
-    assert_eq!(edit.apply(Some(&changed)).as_ref(), Ok(&changed), "making it twice changes it");
-    let before = mark.strip(text).expect("what takes it in gives it back");
-    let after = mark.strip(&changed).expect("what was changed can be changed back");
+fn one(edit: &SettingsEdit, text: &str) {
+    let mark = edit.undo_record();
+    let Ok(changed) = edit.apply_to(Some(text)) else { return };
+    assert_eq!(edit.apply_to(Some(&changed)).as_ref(), Ok(&changed), "making it twice changes it");
+    let before = mark.strip_from(text).expect("what takes it in gives it back");
+    let after = mark.strip_from(&changed).expect("what was changed can be changed back");
     let (before, after) = (before.unwrap_or_default(), after.unwrap_or_default());
-    if let Mark::Hooks = mark {
-        assert!(found(&after).expect("it is read").is_empty(), "a command of ours is left");
+    if let SettingsUndo::Hooks = mark {
+        assert!(find_hooks(&after).expect("it is read").is_empty(), "a command of ours is left");
     }
     let (before, after) = (meaning(edit, &before), meaning(edit, &after));
     // A mark before nothing says nothing.
@@ -149,22 +156,22 @@ fn whole(scratch: &Scratch, bytes: &[u8]) {
         "home/.config/amp/settings.json",
     ];
     let home = scratch.path().join("home");
-    let env = Env::empty().with("HOME", &home).with("PATH", "/nowhere");
+    let env = Env::empty().with_variable("HOME", &home).with_variable("PATH", "/nowhere");
     let _ = fs::remove_dir_all(&home);
     let file = FILES[bytes.len() % FILES.len()];
     let path = scratch.write(file, bytes);
     let agents = [AgentBinary::Claude, AgentBinary::Codex, AgentBinary::Amp];
-    let request = Request {
-        scope: Scope::User,
-        program: Program::binary(PROGRAM),
+    let request = InstallRequest {
+        scope: InstallScope::User,
+        program: HookProgram::from_binary(PROGRAM),
         policy: None,
         rules: vec![json!({"tool": "Bash", "action": "reject"})],
     };
-    let installed = install(&agents, &request, &env).is_ok();
+    let installed = install_hooks(&agents, &request, &env).is_ok();
     if installed {
-        assert!(install(&agents, &request, &env).is_ok(), "it cannot be made twice");
+        assert!(install_hooks(&agents, &request, &env).is_ok(), "it cannot be made twice");
     }
-    let back = uninstall(&agents, &request.scope, &env);
+    let back = uninstall_hooks(&agents, &request.scope, &env);
     // What an older installation had left goes too.
     if std::str::from_utf8(bytes).is_ok_and(|text| text.contains("amplihack")) {
         return;

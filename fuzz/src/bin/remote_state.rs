@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use amplihack_fuzz::{Target, run, seeds, words};
-use amplihack_remote::pool::{LookedUp, Observations};
-use amplihack_remote::state::{Client, decode, encode};
+use amplihack_remote::pool::{LookedUp, PoolObservations};
+use amplihack_remote::state::{ClientProcess, decode_state, encode_state};
 
 const DICTIONARY: &[&str] = &[
     "\"version\":2,",
@@ -33,7 +33,8 @@ fn main() -> std::process::ExitCode {
     let mut begin = seeds::files("amplihack-remote/tests/fixtures/state");
     begin.retain(|bytes| !bytes.is_empty());
     // The predecessor's form and ours.
-    let ours: Vec<_> = begin.iter().filter_map(|bytes| encode(&decode(bytes).ok()?.0).ok()).collect();
+    let ours: Vec<_> =
+        begin.iter().filter_map(|bytes| encode_state(&decode_state(bytes).ok()?.0).ok()).collect();
     begin.extend(ours);
     let target = Target {
         name: "remote_state",
@@ -44,20 +45,20 @@ fn main() -> std::process::ExitCode {
             Duration::from_millis(50) + Duration::from_micros(20) * u32::try_from(len).unwrap_or(u32::MAX)
         },
     };
-    let me = Client::this();
+    let me = ClientProcess::from_current_process();
     run(target, |bytes| {
-        let Ok((mut state, _)) = decode(bytes) else { return };
+        let Ok((mut state, _)) = decode_state(bytes) else { return };
         let now = "2026-05-02T05:00:00Z".parse().expect("a time");
-        let mut seen = Observations::default();
+        let mut seen = PoolObservations::default();
         for (at, name) in state.vm_pool.keys().enumerate().filter(|(at, _)| at % 3 > 0) {
             let found = if at % 3 == 1 { LookedUp::Gone } else { LookedUp::Unknown(String::new()) };
             seen.looked_up.insert(name.clone(), found);
         }
         state.reconcile(&seen, &me, &|_| false, now).expect("what was read is reconciled");
         // A session of the pool whose machine is not in it can only be asked for.
-        let left = state.disagreements();
+        let left = state.find_disagreements();
         assert!(left.iter().all(|line| line.ends_with("its machine is not in the pool")), "{left:#?}");
-        let text = encode(&state).expect("what was read can be written");
-        assert_eq!(decode(&text).map(|(again, _)| again), Ok(state));
+        let text = encode_state(&state).expect("what was read can be written");
+        assert_eq!(decode_state(&text).map(|(again, _)| again), Ok(state));
     })
 }

@@ -6,10 +6,12 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use amplihack_fuzz::{Scratch, Target, linear, run, seeds, words};
-use amplihack_remote::azlin::{self, Azlin, Failure};
-use amplihack_remote::far::{Request, serve};
-use amplihack_remote::protocol::Collected;
-use amplihack_remote::{CommandOutput, Far, RemoteCommandRunner, RemoteError, is_host_name, is_session_id};
+use amplihack_remote::azlin::{self, AzlinCli, AzlinFailure};
+use amplihack_remote::far::{RunnerRequest, serve_verb};
+use amplihack_remote::protocol::CollectedResults;
+use amplihack_remote::{
+    CommandOutput, FarSide, RemoteCommandRunner, RemoteError, is_host_name, is_session_id,
+};
 use amplihack_utils::env::Env;
 use async_trait::async_trait;
 
@@ -102,7 +104,7 @@ impl RemoteCommandRunner for Parrot {
         Ok(())
     }
 
-    async fn pipe(
+    async fn run_piped(
         &self,
         _: &str,
         _: &str,
@@ -134,9 +136,9 @@ fn main() -> std::process::ExitCode {
         most: |len| linear(200, 40, len),
     };
     let scratch = Scratch::new();
-    let env = Env::empty().with("HOME", scratch.path()).with("PATH", "/usr/bin:/bin");
+    let env = Env::empty().with_variable("HOME", scratch.path()).with_variable("PATH", "/usr/bin:/bin");
     let parrot = Arc::new(Parrot(Mutex::default()));
-    let far = Far::new(Arc::clone(&parrot) as Arc<dyn RemoteCommandRunner>, "m");
+    let far = FarSide::new(Arc::clone(&parrot) as Arc<dyn RemoteCommandRunner>, "m");
     let file = scratch.path().join("results");
     run(target, |bytes| {
         let text = String::from_utf8_lossy(bytes).into_owned();
@@ -155,39 +157,39 @@ fn main() -> std::process::ExitCode {
 }
 
 /// Each verb's answer.
-fn answers(far: &Far, file: &Path) {
-    if let Ok(probe) = now(far.probe(&["git"])) {
+fn answers(far: &FarSide, file: &Path) {
+    if let Ok(probe) = now(far.probe_machine(&["git"])) {
         assert!(probe.protocol > 0 && !probe.machine.is_empty());
     }
-    if let Ok(all) = now(far.observe(&[ID])) {
+    if let Ok(all) = now(far.observe_sessions(&[ID])) {
         assert!(all.iter().all(|one| is_session_id(&one.id)));
     }
     let digest = "0".repeat(64);
-    if let Ok(has) = now(far.has(&[digest.as_str()])) {
+    if let Ok(has) = now(far.stored_digests(&[digest.as_str()])) {
         assert!(has.iter().all(|one| *one == digest));
     }
     let _ = (
-        now(far.read(ID, 0, Duration::ZERO)),
-        now(far.setup(ID)),
-        now(far.end(ID, Duration::ZERO)),
-        now(far.remove(ID)),
+        now(far.read_log(ID, 0, Duration::ZERO)),
+        now(far.read_setup_log(ID)),
+        now(far.end_session(ID, Duration::ZERO)),
+        now(far.remove_session(ID)),
     );
-    if let Ok(number) = now(far.submit("job", &[ID], &[])) {
+    if let Ok(number) = now(far.submit_job("job", &[ID], &[])) {
         assert!(number.bytes().all(|byte| byte.is_ascii_digit()));
     }
     let _ = std::fs::remove_file(file);
-    if let Ok(collected) = now(far.collect(ID)) {
+    if let Ok(collected) = now(far.collect_results(ID)) {
         assert!(collected.bytes == 0 || collected.sha256.len() == 64);
         fetch(far, &collected, file);
     }
-    fetch(far, &Collected { bytes: 5, sha256: digest, wip: None, left: Vec::new() }, file);
+    fetch(far, &CollectedResults { bytes: 5, sha256: digest, wip: None, left: Vec::new() }, file);
 }
 
 /// What comes home has the bytes that were announced, or is not kept.
-fn fetch(far: &Far, collected: &Collected, file: &Path) {
-    match now(far.fetch(ID, collected, file)) {
+fn fetch(far: &FarSide, collected: &CollectedResults, file: &Path) {
+    match now(far.fetch_results(ID, collected, file)) {
         Ok(()) => {
-            let there = amplihack_remote::package::Artefact::of(file).expect("it is there");
+            let there = amplihack_remote::package::PackageArtifact::from_file(file).expect("it is there");
             assert_eq!(there.sha256, collected.sha256);
         }
         Err(error) => assert!(!error.to_string().is_empty()),
@@ -197,15 +199,15 @@ fn fetch(far: &Far, collected: &Collected, file: &Path) {
 /// What azlin says of machines.
 fn machines(parrot: &Parrot) {
     let answer = parrot.answer();
-    if let Ok(vms) = azlin::parse(&answer.stdout) {
+    if let Ok(vms) = azlin::parse_machine_list(&answer.stdout) {
         for vm in &vms {
-            let _ = (vm.runs(), vm.address(), is_host_name(&vm.name));
+            let _ = (vm.is_running(), vm.public_address(), is_host_name(&vm.name));
         }
     }
-    let failure = Failure::of(&answer);
+    let failure = AzlinFailure::from_output(&answer);
     let _ = failure.name();
-    if !failure.passes() || answer.status == 0 {
-        let _ = now(Azlin::new(parrot, Duration::ZERO).list());
+    if !failure.is_transient() || answer.status == 0 {
+        let _ = now(AzlinCli::new(parrot, Duration::ZERO).list_machines());
     }
 }
 
@@ -216,8 +218,8 @@ fn told(bytes: &[u8], env: &Env) {
     let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
     let mut ask = |line: &[&str], stdin: &[u8]| {
         stdout.clear();
-        let request = Request { again: &again, words: &words(line), env };
-        serve(&request, &mut &*stdin, &mut stdout, &mut stderr)
+        let request = RunnerRequest { again: &again, words: &words(line), env };
+        serve_verb(&request, &mut &*stdin, &mut stdout, &mut stderr)
     };
     assert_ne!(ask(&["1", "prepare", ID], bytes), 0, "a session without its bundle is taken");
     assert_ne!(ask(&["1", "put", &"0".repeat(64)], bytes), 0, "a file with another digest is stored");

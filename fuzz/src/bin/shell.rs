@@ -89,7 +89,7 @@ const DICTIONARY: &[&str] = &[
 ];
 
 fn main() -> std::process::ExitCode {
-    let policy = Policy::standard();
+    let policy = Policy::with_builtin_rules();
     let files = [
         "amplihack-policy/tests/cases/xpia_bash.jsonl",
         "amplihack-policy/tests/cases/pretool_guard.jsonl",

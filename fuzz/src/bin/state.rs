@@ -3,23 +3,22 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
-use std::time::SystemTime;
 
 use amplihack_agent::{AgentBinary, Installed};
 use amplihack_fuzz::{Scratch, Target, linear, run, seeds, words};
-use amplihack_hooks::once;
-use amplihack_launcher::install::{Scope, inspect};
+use amplihack_hooks::channel::{HookMessage, LaunchReply};
+use amplihack_launcher::install::{InstallScope, inspect_registration};
 use amplihack_launcher::proofs;
-use amplihack_policy::audit::{self, Filter};
-use amplihack_recipe::journal::Recorded as RecipeRun;
-use amplihack_recipe::progress::{Lines, Objects};
+use amplihack_policy::audit::{self, AuditFilter};
+use amplihack_recipe::journal::RecordedRecipeRun as RecipeRun;
+use amplihack_recipe::progress::{ProgressLines, ProgressObjects};
 use amplihack_recipe::resume;
-use amplihack_session::journal::Recorded;
-use amplihack_session::step::Spool;
+use amplihack_session::journal::JournaledRun;
+use amplihack_session::step::StepSpool;
 use amplihack_utils::env::Env;
 use amplihack_utils::launcher_context::{self, SessionContext, SessionId};
 use amplihack_utils::log::read_from;
-use amplihack_utils::sys::Proc;
+use amplihack_utils::sys::ProcessEntry;
 
 const ID: &str = "20260502T030405Z-0123456789ab";
 
@@ -36,7 +35,7 @@ fn main() -> std::process::ExitCode {
     };
     let home = scratch.path().join("home");
     fs::create_dir_all(&home).expect("a home can be made");
-    let env = Env::empty().with("HOME", &home).with("PATH", "/nowhere");
+    let env = Env::empty().with_variable("HOME", &home).with_variable("PATH", "/nowhere");
     let ours = home.join(".amplihack");
     let id = SessionId::parse(ID).expect("a session's id");
     let anchor = scratch.path().canonicalize().expect("it is there");
@@ -55,8 +54,8 @@ fn main() -> std::process::ExitCode {
         // Runs.
         scratch.write(&format!("{session}/run.json"), bytes);
         scratch.write(&format!("{session}/events.jsonl"), bytes);
-        if let Ok(Some(run)) = Recorded::read(&ours, &id) {
-            let _ = (run.record.state(), run.directory.starts_with(&ours));
+        if let Ok(Some(run)) = JournaledRun::read(&ours, &id) {
+            let _ = (run.record.state_name(), run.directory.starts_with(&ours));
             let record = serde_json::to_vec(&run.record).expect("a record has a text");
             assert_eq!(
                 serde_json::from_slice::<amplihack_session::RunRecord>(&record).ok(),
@@ -64,9 +63,13 @@ fn main() -> std::process::ExitCode {
             );
         }
         let auto = scratch.write(&format!("{session}/auto.jsonl"), bytes);
-        if let Ok(story) = amplihack_orchestration::journal::read(&ours, &id) {
-            let _ =
-                (story.state(), story.is_running(), story.session().map(str::len), story.launches().count());
+        if let Ok(story) = amplihack_orchestration::journal::read_run(&ours, &id) {
+            let _ = (
+                story.state_name(),
+                story.is_running(),
+                story.agent_session().map(str::len),
+                story.launches().count(),
+            );
         }
         for line in read_from(&auto, 0).into_iter().flatten() {
             let Ok((offset, line)) = line else { continue };
@@ -77,30 +80,27 @@ fn main() -> std::process::ExitCode {
         recipes(&scratch, bytes, &ours);
         // What an agent was shown to do.
         scratch.write("home/.amplihack/proofs/claude-2.1.332.json", bytes);
-        let mut installed = Installed::assumed(AgentBinary::Claude);
-        installed.version = amplihack_agent::version::parse("2.1.332");
-        if let Some(proof) = proofs::load(&env, &installed) {
-            let _ = proof.facts();
+        let mut installed = Installed::from_agent(AgentBinary::Claude);
+        installed.version = amplihack_agent::version::parse_version("2.1.332");
+        if let Some(proof) = proofs::load_proof(&env, &installed) {
+            let _ = proof.local_proofs();
         }
-        let _ = proofs::read(&env, &installed);
+        let _ = proofs::read_proofs(&env, &installed);
         // What was installed. Only looked at: a journal that was changed may name any file of this machine.
         scratch.write("home/.amplihack/install/journal.json", bytes);
-        let _ = inspect(AgentBinary::Amp, &Scope::User, &env, Path::new("/nowhere"));
+        let _ = inspect_registration(AgentBinary::Amp, &InstallScope::User, &env, Path::new("/nowhere"));
         // The audit.
         let log = scratch.write("audit/rust_security_20260502.log", bytes);
         let _ = fs::set_permissions(&log, fs::Permissions::from_mode(0o600));
-        if let Ok(shown) = audit::show(log.parent().expect("a directory"), Filter::default()) {
+        if let Ok(shown) = audit::read_entries(log.parent().expect("a directory"), AuditFilter::default()) {
             shown.for_each(drop);
         }
-        let _ = audit::verify(log.parent().expect("a directory"));
-        // Calls that may be let through once.
-        for name in ["37fdf765-1a1b", "0123abcd-0123"] {
-            scratch.write(&format!("home/.amplihack/once/{name}"), bytes);
-            let _ = once::grant(&ours, name, SystemTime::UNIX_EPOCH);
-        }
-        let _ = once::take(&ours, bytes, Path::new("/repo"), None, SystemTime::UNIX_EPOCH);
+        let _ = audit::verify_logs(log.parent().expect("a directory"));
+        // What hooks and launches send each other.
+        let _ = serde_json::from_slice::<HookMessage>(bytes);
+        let _ = serde_json::from_slice::<LaunchReply>(bytes);
         // What the kernel says of a process.
-        if let Some(proc) = Proc::parse(bytes) {
+        if let Some(proc) = ProcessEntry::parse(bytes) {
             let _ = proc;
         }
     })
@@ -113,13 +113,13 @@ fn recipes(scratch: &Scratch, bytes: &[u8], ours: &Path) {
     scratch.write("home/.amplihack/recipe-runs/r1/given.json", bytes);
     let directory = journal.parent().expect("a directory");
     let Ok(Some(run)) = RecipeRun::read(directory) else { return };
-    let _ = (run.state(), run.counts(), run.given());
-    let (mut lines, mut objects) = (Lines::new("claude", true), Objects::default());
+    let _ = (run.state(), run.step_counts(), run.load_inputs());
+    let (mut lines, mut objects) = (ProgressLines::new("claude", true), ProgressObjects::default());
     for entry in &run.entries {
-        let _ = (lines.of(entry), objects.of(entry));
+        let _ = (lines.render_entry(entry), objects.entry_object(entry));
     }
-    if let Ok(spool) = Spool::open(&directory.join("steps")) {
-        let _ = resume::done(&run, &spool, Some(ours));
+    if let Ok(spool) = StepSpool::open(&directory.join("steps")) {
+        let _ = resume::completed_work(&run, &spool, Some(ours));
     }
 }
 
@@ -127,7 +127,7 @@ fn recipes(scratch: &Scratch, bytes: &[u8], ours: &Path) {
 fn real(scratch: &Scratch) -> Vec<Vec<u8>> {
     let home = scratch.path().join("seeds");
     let id = SessionId::parse(ID).expect("a session's id");
-    let record = amplihack_session::RunRecord::of_this_process(AgentBinary::Claude, Path::new("/repo"));
+    let record = amplihack_session::RunRecord::from_this_process(AgentBinary::Claude, Path::new("/repo"));
     let text = serde_json::to_vec(&record).expect("a record has a text");
     let context = SessionContext::of_this_process(AgentBinary::Codex, Path::new("/repo"));
     let context = context.write(&home, &id).expect("a context can be written");

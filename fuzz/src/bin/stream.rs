@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use amplihack_agent::decode::decoder;
-use amplihack_agent::framer::{Frame, Framer};
-use amplihack_agent::ledger::Ledger;
-use amplihack_agent::profile;
+use amplihack_agent::agent_profile;
+use amplihack_agent::decode::new_decoder;
+use amplihack_agent::framer::{Framer, StreamFrame};
+use amplihack_agent::ledger::UsageLedger;
 use amplihack_agent::{AgentBinary, AgentEvent, EndEvent};
 use amplihack_fuzz::{Target, run, seeds};
-use amplihack_utils::sys::Exit;
+use amplihack_utils::sys::ProcessExit;
 
 const DICTIONARY: &[&str] = &[
     "{\"type\":\"assistant\",\"message\":{\"content\":[",
@@ -44,13 +44,18 @@ const DICTIONARY: &[&str] = &[
 ];
 
 /// Everything of a stream whose chunks have so many bytes.
-fn decode(agent: AgentBinary, bytes: &[u8], chunk: usize, exit: Option<Exit>) -> (Vec<AgentEvent>, EndEvent) {
-    let (mut framer, mut decoder) = (Framer::new(1 << 16), decoder(agent));
+fn decode(
+    agent: AgentBinary,
+    bytes: &[u8],
+    chunk: usize,
+    exit: Option<ProcessExit>,
+) -> (Vec<AgentEvent>, EndEvent) {
+    let (mut framer, mut decoder) = (Framer::new(1 << 16), new_decoder(agent));
     let mut events = Vec::new();
-    let mut take = |frame: Frame<'_>| {
-        if let Frame::Line(line) = frame {
+    let mut take = |frame: StreamFrame<'_>| {
+        if let StreamFrame::Line(line) = frame {
             let before = events.len();
-            decoder.line(line, &mut events);
+            decoder.decode_line(line, &mut events);
             // A blank line says nothing.
             assert!(
                 events.len() > before || line.trim_ascii().is_empty(),
@@ -78,16 +83,16 @@ fn main() -> std::process::ExitCode {
     };
     run(target, |bytes| {
         for agent in AgentBinary::ALL {
-            let (events, end) = decode(agent, bytes, bytes.len(), Some(Exit::Code(1)));
+            let (events, end) = decode(agent, bytes, bytes.len(), Some(ProcessExit::Code(1)));
             assert!(!end.is_success(), "exit code 1 is no success");
             assert!(!events.iter().any(|event| matches!(event, AgentEvent::End(_))), "an end before the end");
             let chunk = usize::from(bytes.first().copied().unwrap_or_default());
             assert_eq!(
-                decode(agent, bytes, chunk, Some(Exit::Code(1))),
+                decode(agent, bytes, chunk, Some(ProcessExit::Code(1))),
                 (events.clone(), end),
                 "chunks change events"
             );
-            let mut ledger = Ledger::default();
+            let mut ledger = UsageLedger::default();
             for event in &events {
                 if let AgentEvent::Usage(usage) = event {
                     ledger.observe(usage);
@@ -96,7 +101,7 @@ fn main() -> std::process::ExitCode {
                 let text = serde_json::to_string(event).expect("an event has a text");
                 serde_json::from_str::<AgentEvent>(&text).expect("and is read from it");
             }
-            let _ = (ledger.totals(), profile(agent).counts.usage_file.map(|read| read(bytes)));
+            let _ = (ledger.totals(), agent_profile(agent).counts.usage_file.map(|read| read(bytes)));
         }
     })
 }

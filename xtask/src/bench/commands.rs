@@ -1,12 +1,11 @@
 //! Commands beside launches: lists and exports of recorded runs, unattended turns, completions, an installation, what a remote start costs here.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::measure::{self, Entry, Job, Pairs, Until};
-use super::stage::Stage;
+use super::measure::{self, Entry, Job, Pairs};
+use super::stage::{self, Stage};
 use super::table;
 use super::transcript::{self, Flavor};
 use crate::{Failure, shell, ui};
@@ -81,12 +80,6 @@ impl<'a> Place<'a> {
         for part in ["repository", "packages", "plain", "records"] {
             fs::create_dir_all(self.root.join(part))?;
         }
-        let script = |name: &str, text: &str| {
-            let path = self.root.join(name);
-            fs::write(&path, text).and_then(|()| fs::set_permissions(path, fs::Permissions::from_mode(0o755)))
-        };
-        script("turns", &format!("{AGENT}{TURNS}"))?;
-        script("player", &format!("{AGENT}cat > /dev/null\nexec cat \"$RECORDING\"\n"))?;
         // Text as people write it, each file with other words.
         for number in 0..HISTORY / 100_000 {
             let line = format!(
@@ -99,12 +92,15 @@ impl<'a> Place<'a> {
         Ok(())
     }
 
-    /// A command of amplihack with a home of its own below the place, in the repository.
-    fn job(&self, home: &str, agent: &str, args: &[&str]) -> Job {
-        Job::new(self.stage.amplihack(), args)
-            .at(self.root.join("repository"))
+    /// A command of amplihack with a home of its own below the place, in the repository. An agent that it launches plays `part`.
+    fn job(&self, home: &str, part: &str, args: &[&str]) -> Job {
+        self.at_home(Job::new(self.stage.amplihack(), args), home, part)
+    }
+
+    fn at_home(&self, job: Job, home: &str, part: &str) -> Job {
+        job.at(self.root.join("repository"))
             .with("HOME", self.root.join(home))
-            .with("AMPLIHACK_CLAUDE_PATH", self.root.join(agent))
+            .with("FAKE_AGENT_SCRIPT", stage::part(part))
     }
 
     /// Records a short run many times, and a long one.
@@ -114,7 +110,7 @@ impl<'a> Place<'a> {
             let recording = self.root.join("recording");
             transcript::write(&recording, Flavor::Claude, bytes)?;
             let job =
-                self.job("plain", "player", &["claude", "--output", "json", "--prompt", "x", "--no-hooks"]);
+                self.job("plain", PLAYER, &["claude", "--output", "json", "--prompt", "x", "--no-hooks"]);
             shell::run(&mut job.with("RECORDING", recording).command(self.stage)?)?;
             let made = self.root.join("plain/.amplihack/sessions");
             Self::copy(&made, &sessions, bytes == LONG, ids)
@@ -145,77 +141,75 @@ impl<'a> Place<'a> {
         let events = self.root.join("records/.amplihack/sessions").join(LATEST).join("events.jsonl");
         let sessions = self.root.join("records/.amplihack/sessions");
         let (events, sessions) = (events.to_string_lossy(), sessions.to_string_lossy());
-        let recorded = |args: &[&str]| self.job("records", "turns", args);
+        let recorded = |args: &[&str]| self.job("records", "", args);
         // Who finds nothing ends with 1.
         let none_found = |script: &str| {
             Job::new("/bin/sh", &["-c", &format!("{script}; :")]).with("HOME", self.root.join("records"))
         };
         let turns = |count: &str| {
             let args = ["auto", "--agent", "claude", "--task", "x", "--permissions", "edit", "--json"];
-            self.job("unattended", "turns", &args).with("TURNS", count)
+            self.job("unattended", TURNS, &args).with("TURNS", count)
         };
         let state = self.stage.sessions();
         let status = ["remote", "status", "--state-file", &state.to_string_lossy()];
-        let row =
-            |name, goal, ours, against, runs| Entry { name, goal, ours, against, until: Until::End, runs };
         vec![
-            row(
+            Entry::to_end(
                 "`amplihack sessions list`, 500 runs, against `/bin/true`",
                 "≤ 50 ms",
                 recorded(&["sessions", "list"]),
                 floor(),
                 runs,
             ),
-            row(
+            Entry::to_end(
                 "`amplihack sessions search` through 500 runs against `grep -rl`",
                 "≤ 150 ms",
                 none_found(&format!("'{}' sessions search '{WORDS}'", self.stage.amplihack().display())),
                 none_found(&format!("grep -rlF '{WORDS}' '{sessions}'")),
                 few,
             ),
-            row(
+            Entry::to_end(
                 "`amplihack sessions export --html` of a run with 2 MB of events against `cat`",
                 "≤ 150 ms",
                 recorded(&["sessions", "export", LATEST, "--html"]),
                 Job::new("/bin/cat", &[&events]),
                 few,
             ),
-            row(
+            Entry::to_end(
                 "`amplihack sessions export --otel` of the same",
                 "≤ 100 ms",
                 recorded(&["sessions", "export", LATEST, "--otel"]),
                 Job::new("/bin/cat", &[&events]),
                 few,
             ),
-            row(
+            Entry::to_end(
                 "`amplihack remote status`, 1,000 sessions, against `/bin/true`",
                 "≤ 50 ms",
                 recorded(&status),
                 floor(),
                 runs,
             ),
-            row(
+            Entry::to_end(
                 "`amplihack completions bash` against `/bin/true`",
                 "≤ 20 ms",
                 recorded(&["completions", "bash"]),
                 floor(),
                 few,
             ),
-            row(
+            Entry::to_end(
                 "`amplihack install --agent claude`, again, against `/bin/true`",
                 "≤ 50 ms",
-                self.job("installed", "turns", &["install", "--agent", "claude"]),
+                self.job("installed", "", &["install", "--agent", "claude"]),
                 floor(),
                 few,
             ),
-            row(
+            Entry::to_end(
                 "an unattended run of one turn against its agent alone",
                 "≤ 150 ms more",
                 turns("1"),
                 self.alone(),
                 few,
             ),
-            row(
+            Entry::to_end(
                 "an unattended run of three turns against one of one turn",
                 "≤ 200 ms more: 100 ms a turn",
                 turns("3"),
@@ -227,10 +221,7 @@ impl<'a> Place<'a> {
 
     /// One answer of the agent of unattended runs.
     fn alone(&self) -> Job {
-        Job::new(self.root.join("turns"), &["-p"])
-            .at(self.root.join("repository"))
-            .with("HOME", self.root.join("unattended"))
-            .with("TURNS", "1")
+        self.at_home(Job::new(self.stage.agent(), &["-p"]), "unattended", TURNS).with("TURNS", "1")
     }
 
     fn packaged(&self, program: &Path, times: usize) -> Result<Pairs, Failure> {
@@ -259,10 +250,10 @@ impl<'a> Place<'a> {
     }
 }
 
-/// What every agent here begins with.
-const AGENT: &str = "#!/bin/sh\ncase \"$*\" in *--version*) echo '2.1.332 (Claude Code)'; exit;; esac\n";
+/// An agent's part that plays a recording.
+const PLAYER: &str = "cat > /dev/null\nexec cat \"$RECORDING\"\n";
 
-/// An agent that changes a file each time, and is done at the last of TURNS times.
+/// An agent's part that changes a file each time, and is done at the last of TURNS times.
 const TURNS: &str = r#"cat > /dev/null
 n=$(($(cat "$HOME/turn" 2>/dev/null || echo 0) + 1))
 [ "$n" -lt "$TURNS" ] && status=working || { status=done; : > "$HOME/turn"; }

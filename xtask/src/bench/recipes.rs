@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::fs;
 
-use super::measure::{self, Entry, Job, Until};
+use super::measure::{self, Entry, Job};
 use super::stage::Stage;
 use super::table;
 use crate::Failure;
@@ -72,45 +72,43 @@ impl Files {
         let bash = |script: &str| Job::new("/bin/bash", &["-c", script]);
         let shell_loop = format!("for ((i = 0; i < {STEPS}; i++)); do bash -c :; done");
         let with_large = |recipe: &str| amplihack(&[recipe, "--context-file", &self.large]);
-        let row =
-            |name, goal, ours, against, runs| Entry { name, goal, ours, against, until: Until::End, runs };
         vec![
-            row(
+            Entry::to_end(
                 "start: `amplihack recipe run` of one step `:` against `bash -c :`",
                 "≤ 3 ms more",
                 amplihack(&[&self.one]),
                 bash(":"),
                 runs,
             ),
-            row(
+            Entry::to_end(
                 "start: `recipe-runner-rs` of the same",
                 "≤ 3 ms more",
                 Job::new(stage.amplihack().with_file_name("recipe-runner-rs"), &[&self.one]),
                 bash(":"),
                 runs,
             ),
-            row(
+            Entry::to_end(
                 "100 steps `:` against a shell's loop of 100 times `bash -c :`",
                 "≤ 30 ms more: 0.3 ms a step",
                 amplihack(&[&self.long]),
                 bash(&shell_loop),
                 runs.min(FEW.max(runs / 4)),
             ),
-            row(
+            Entry::to_end(
                 "a value of 10 MB that nothing uses, one step: with against without",
                 "≤ 40 ms more, once",
                 with_large(&self.one),
                 amplihack(&[&self.one]),
                 runs.min(FEW),
             ),
-            row(
+            Entry::to_end(
                 "a value of 10 MB that nothing uses, 100 steps: with against without",
                 "no larger a difference than with one step",
                 with_large(&self.long),
                 amplihack(&[&self.long]),
                 runs.min(FEW),
             ),
-            row(
+            Entry::to_end(
                 "50 parallel steps `sleep 0.5` against `sleep 0.5`",
                 "≤ 0.65 s",
                 amplihack(&[&self.parallel]),

@@ -12,6 +12,24 @@ const PROMPT_BYTES: usize = 1 << 20;
 /// The agent's part: it reads its stdin to the end, says one word, and ends.
 const SCRIPT: &str = r#"{"steps":[{"print":"ready\n"}]}"#;
 
+/// Files of the repository that agents are launched in: git's own, and some of those that a launch looks at, since an agent acts on them.
+const REPOSITORY: [(&str, &str); 6] = [
+    (".git/HEAD", "ref: refs/heads/main\n"),
+    (".git/config", "[core]\n\trepositoryformatversion = 0\n"),
+    ("CLAUDE.md", "# How to work here\n\nRun the tests.\n"),
+    (".claude/settings.json", "{\"model\": \"none\"}\n"),
+    (
+        ".claude/skills/review/SKILL.md",
+        "---\nname: review\ndescription: Reviews a change\n---\n\nRead the diff.\n",
+    ),
+    (".claude/agents/tester.md", "---\nname: tester\ndescription: Runs tests\n---\n\nRun them.\n"),
+];
+
+/// A script of the agent whose part is the shell text `text`, which must have no control characters but newlines and tabs.
+pub(crate) fn part(text: &str) -> String {
+    format!("{{\"steps\":[{{\"shell\":{text:?}}}]}}")
+}
+
 /// A stage. What it holds is removed with it.
 pub(crate) struct Stage {
     root: PathBuf,
@@ -35,8 +53,13 @@ impl Stage {
     }
 
     fn build(&self, agent: &Path) -> std::io::Result<()> {
-        for directory in ["home", "bin", "work/.git/info"] {
+        for directory in ["home", "bin", "work/.git/info", "work/.git/objects", "work/.git/refs/heads"] {
             fs::create_dir_all(self.root.join(directory))?;
+        }
+        for (file, text) in REPOSITORY {
+            let path = self.root.join("work").join(file);
+            fs::create_dir_all(path.parent().unwrap_or(&path))?;
+            fs::write(path, text)?;
         }
         symlink(agent, self.agent())?;
         let line = "A line of a prompt: it's \"quoted\", $HOME and `code`.\n";
@@ -44,6 +67,7 @@ impl Stage {
         prompt.truncate(PROMPT_BYTES);
         fs::write(self.prompt(), prompt)?;
         fs::write(self.sessions(), sessions())?;
+        fs::write(self.payload("listing"), self.call("ls -la"))?;
         fs::write(self.payload("plain"), self.call("cargo test -p x 2>&1 | tail -20"))?;
         fs::write(self.payload("substitution"), self.call("X=$(git rev-parse HEAD); echo $X > head"))
     }
@@ -152,6 +176,12 @@ impl Drop for Stage {
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn a_part_is_a_script_in_json() {
+        let script: serde_json::Value = serde_json::from_str(&super::part("a 'b' \"c\" \\n\n\td")).unwrap();
+        assert_eq!(script["steps"][0]["shell"], "a 'b' \"c\" \\n\n\td");
+    }
+
     #[test]
     fn a_line_of_the_audit_says_how_long_it_took() {
         assert_eq!(super::duration(r#"{"cwd":"/w","duration_us":187,"prev":"00"}"#), Some(187));

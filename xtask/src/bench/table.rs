@@ -85,12 +85,34 @@ pub(crate) fn page(table: &str, alone: &str, calls: &str, runs: usize) -> String
          Both sides of a line run in turns, {runs} pairs after {WARM_UP} that are not counted, with the same environment and directory, stdout\n\
          `/dev/null`, and stdin `/dev/null` or, for the guard and what it is measured by, a file with Claude Code's payload. Difference and ratio are taken pair by pair, so that a busy moment meets both sides. The floor tells how quiet the\n\
          machine was: where its p95 is far above its median, other work ran, and differences are too large. The agent is the test kit's\n\
-         `fake-agent`: it reads its stdin to the end, says one word and ends. Its version is in the cache, as in every launch but the first.\n\n\
-         Machine: {}.\n\n{table}\n\
+         `fake-agent`: it reads its stdin to the end, reports to the launch as hooks do, says one word and ends. Its version is in the cache, as in every launch but the\n\
+         first; the repository has settings, a skill and an agent for Claude Code, which a launch looks at.\n\n\
+         The guard is measured in three states of its file, since a start maps the program and that depends on how the file came into memory: a copy just\n\
+         made, which lies there in large pieces; as `tar` unpacks a release; and read again after the kernel was told to forget it, as after a reboot, which is\n\
+         the state of `/bin/true` too. The command that a launch registers is taken from a session that runs beside it and receives its reports.\n\n\
+         Machine: {}. {}\n\n{table}\n\
          Measured by themselves. The guard's part is what its audit says of the runs above: one process a call, from its first line to its\n\
          verdict. The others are made in one process by an example of `amplihack-policy`; the hostile scripts are those of its tests, each once,\n\
          the best of three.\n\n{alone}\n{calls}",
         machine(),
+        load(&fs::read_to_string("/proc/loadavg").unwrap_or_default()),
+    )
+}
+
+/// A word about other work on the machine, by the kernel's averages over one, five and fifteen minutes.
+fn load(averages: &str) -> String {
+    /// What a benchmark that runs alone makes of it, and some more.
+    const ALONE: f64 = 1.5;
+    let Some(minutes) = averages.split(' ').nth(1).and_then(|word| word.parse::<f64>().ok()) else {
+        return String::new();
+    };
+    if minutes <= ALONE {
+        return format!(
+            "It had nothing else to do: the load was {minutes:.1}, of which 1 is the benchmark's own."
+        );
+    }
+    format!(
+        "**It was shared with other work: the load was {minutes:.1}, of which 1 is the benchmark's own. Times are upper bounds.**"
     )
 }
 
@@ -110,6 +132,19 @@ fn machine() -> String {
 mod tests {
     use super::{Pairs, USUAL, spread, table};
     use std::time::Duration;
+
+    #[test]
+    fn a_shared_machine_is_told() {
+        assert!(
+            super::load("0.90 1.04 0.80 1/200 77")
+                .starts_with("It had nothing else to do: the load was 1.0,")
+        );
+        assert!(
+            super::load("3.10 14.21 9.00 7/200 77")
+                .starts_with("**It was shared with other work: the load was 14.2,")
+        );
+        assert_eq!(super::load(""), "");
+    }
 
     #[test]
     fn spread_is_smallest_middle_and_95th() {

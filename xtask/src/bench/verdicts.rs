@@ -53,6 +53,7 @@ const PEAK: &str = "peak, MB";
 
 const LAUNCH: &str = "own, launches";
 const HOOKS: &str = "hooks";
+const OWN_HOOKS: &str = "own, hooks";
 const STREAMS: &str = "sessions and Amp SDK";
 const RECIPES: &str = "recipes";
 const AUTO: &str = "own, unattended";
@@ -86,10 +87,52 @@ const LINES: &[Line] = &[
     line(
         HOOKS,
         "whole process ≤ 1.3 × `/bin/true`",
-        "guard: `amplihack-hooks pre-tool-use`",
+        "guard, as `tar` unpacks it: `cargo",
         RATIO,
         0,
         Most(1.3),
+    ),
+    line(
+        OWN_HOOKS,
+        "`ls -la` ≤ 0.85 × `/bin/true`, after `tar`",
+        "guard, as `tar` unpacks it: `ls",
+        RATIO,
+        0,
+        Most(0.85),
+    ),
+    line(
+        OWN_HOOKS,
+        "the same, read again",
+        "guard, read again, as after a reboot: `ls",
+        RATIO,
+        0,
+        Most(0.85),
+    ),
+    line(OWN_HOOKS, "the same, a copy just made", "guard, a copy just made: `ls", RATIO, 0, Most(0.85)),
+    line(
+        OWN_HOOKS,
+        "all parsers ≤ 1.2 × `/bin/true`, after `tar`",
+        "guard, as `tar` unpacks it: `X=",
+        RATIO,
+        0,
+        Most(1.2),
+    ),
+    line(
+        OWN_HOOKS,
+        "all parsers, read again",
+        "guard, read again, as after a reboot: `X=",
+        RATIO,
+        0,
+        Most(1.2),
+    ),
+    line(OWN_HOOKS, "all parsers, a copy just made", "guard, a copy just made: `X=", RATIO, 0, Most(1.2)),
+    line(
+        OWN_HOOKS,
+        "registered command, by `sh`, ≤ 2.0 × `/bin/true`",
+        "the command that a launch registers",
+        RATIO,
+        0,
+        Most(2.0),
     ),
     line(HOOKS, "judged cold ≤ 250 µs", "the guard's part of a whole process", ALONE, 1, Most(250.0 * US)),
     line(HOOKS, "warm p50 ≤ 25 µs", "judging twelve everyday commands", ALONE, 1, Most(25.0 * US)),
@@ -206,7 +249,7 @@ const LINES: &[Line] = &[
     line(
         SCAN,
         "search for secrets ≥ 200 MB/s of CPU",
-        "**`amplihack_policy::secrets::scan`** | ",
+        "**`amplihack_policy::secrets::scan_file`** | ",
         SPEED,
         0,
         Least(200.0),
@@ -347,6 +390,21 @@ mod tests {
             judged("list: 5", OURS, 3, Most(1.0)),
         ] {
             assert_eq!(missing, None);
+        }
+    }
+
+    /// A `|` in a name would move every figure behind it into another column.
+    #[test]
+    fn every_row_of_the_page_has_the_cells_of_its_table() {
+        let page = std::fs::read_to_string(crate::shell::root().join("docs/benchmarks.md")).unwrap();
+        let mut width = 0;
+        let lines: Vec<&str> = page.lines().collect();
+        for (line, next) in lines.iter().zip(lines.iter().skip(1)) {
+            if next.starts_with("|---") {
+                width = cells(line).count();
+            } else if line.starts_with("| ") {
+                assert_eq!(cells(line).count(), width, "{line}");
+            }
         }
     }
 

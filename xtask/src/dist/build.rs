@@ -3,7 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::{Failure, shell};
+use super::link;
+use super::musl::{self, Musl};
+use crate::{Failure, shell, ui};
 
 /// The one platform of releases.
 pub(crate) const TARGET: &str = "x86_64-unknown-linux-gnu";
@@ -32,37 +34,92 @@ pub(crate) const SHIPPED: [Shipped; 4] = [
     Shipped { name: "xpia-defend", package: "amplihack-cli", profile: "dist", limit: 20 },
 ];
 
+/// Whether the hook binary's functions have to be in order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// A release without it would be slower than its documentation says.
+    Needed,
+    /// Without it one line says so.
+    Wanted,
+}
+
 /// Builds `programs`, each package and profile at once, and returns where each of them is.
-pub(crate) fn build(programs: &[Shipped]) -> Result<Vec<PathBuf>, Failure> {
+pub(crate) fn build(programs: &[Shipped], order: Order) -> Result<Vec<PathBuf>, Failure> {
     let mut begun: Vec<(&str, &str)> = Vec::new();
     for group in programs.iter().map(|program| (program.package, program.profile)) {
         if begun.contains(&group) {
             continue;
         }
         begun.push(group);
+        if group.0 == HOOKS.package && Musl::find().is_ok() {
+            continue;
+        }
         let mut cargo = shell::cargo();
         // With an explicit target the flags reach only what is shipped: static procedural macros cannot be loaded.
         cargo.args(["build", "--profile", group.1, "--target", TARGET, "--package", group.0]);
         for program in programs.iter().filter(|program| (program.package, program.profile) == group) {
             cargo.args(["--bin", program.name]);
         }
-        cargo.env("CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUSTFLAGS", flags());
+        let own = if group.0 == HOOKS.package { OF_THE_HOOK } else { "" };
+        cargo.env("CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUSTFLAGS", format!("{} {own}", flags_of_all()));
         // The grammar and its parser are C.
         cargo.env("CFLAGS_x86_64_unknown_linux_gnu", renamed("-ffile-prefix-map="));
         shell::run(&mut cargo)?;
     }
-    let place = |program: &Shipped| shell::target().join(TARGET).join(program.profile).join(program.name);
-    Ok(programs.iter().map(place).collect())
+    programs.iter().map(|program| path(program, order)).collect()
 }
 
-/// No loader; fixed addresses, so that no table has to be relocated and copied at each start; hashing without asking the processor what
-/// it can, which costs more on a virtual machine than the few hundred bytes of an audit line; no path of the machine that builds.
-fn flags() -> String {
-    format!(
-        "-C target-feature=+crt-static -C relocation-model=static --cfg sha2_backend=\"soft\"{}",
-        renamed("--remap-path-prefix=")
-    )
+/// Where a program that was built is. The hook binary is built here where it can be linked with musl.
+fn path(program: &Shipped, order: Order) -> Result<PathBuf, Failure> {
+    if program.package == HOOKS.package {
+        match Musl::find() {
+            Ok(musl) => return hook_for_musl(&musl, order),
+            Err(why) => {
+                ui::warn(&format!("{}: built for {TARGET}, and so starts more slowly: {why}", HOOKS.name));
+            }
+        }
+    }
+    Ok(shell::target().join(TARGET).join(program.profile).join(program.name))
 }
+
+/// Builds the hook binary for musl, its functions in the order of their use.
+fn hook_for_musl(musl: &Musl, order: Order) -> Result<PathBuf, Failure> {
+    let linker = link::linker()?;
+    let build = |key: &str| {
+        let mut cargo = match order {
+            Order::Needed => shell::cargo(),
+            // Beside it, tests run whose time counts.
+            Order::Wanted => shell::behind_others(shell::cargo()),
+        };
+        cargo.args(["rustc", "--quiet", "--profile", HOOKS.profile, "--target", musl::TARGET]);
+        cargo.args(["--package", HOOKS.package, "--bin", HOOKS.name, "--", "-C", &format!("link-arg={key}")]);
+        cargo.env("CARGO_TARGET_X86_64_UNKNOWN_LINUX_MUSL_LINKER", &linker);
+        cargo.env(
+            "CARGO_TARGET_X86_64_UNKNOWN_LINUX_MUSL_RUSTFLAGS",
+            format!("{} {} {}", flags_of_all(), musl.linker(), OF_THE_HOOK),
+        );
+        cargo.env("CC_x86_64_unknown_linux_musl", musl::COMPILER);
+        cargo.env("CFLAGS_x86_64_unknown_linux_musl", renamed("-ffile-prefix-map="));
+        shell::run(&mut cargo)
+    };
+    if let Err(why) = build(&link::key()) {
+        if order == Order::Needed {
+            return Err(why);
+        }
+        ui::warn(&format!("MISSING: the functions of {} are in no order: {why}", HOOKS.name));
+        build(link::IN_NO_ORDER)?;
+    }
+    Ok(shell::target().join(musl::TARGET).join(HOOKS.profile).join(HOOKS.name))
+}
+
+/// No loader; fixed addresses, so that no table has to be relocated and copied at each start; no path of the machine that builds.
+fn flags_of_all() -> String {
+    format!("-C target-feature=+crt-static -C relocation-model=static{}", renamed("--remap-path-prefix="))
+}
+
+/// Hashing without asking the processor what it can, which costs more on a virtual machine than the few hundred bytes of an audit line.
+/// A launch hashes the hook binary, and so asks.
+const OF_THE_HOOK: &str = "--cfg sha2_backend=\"soft\"";
 
 /// The flags of a compiler, of the form that `flag` begins, by which it writes no place of this machine down.
 fn renamed(flag: &str) -> String {

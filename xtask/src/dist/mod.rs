@@ -2,14 +2,20 @@
 //! and the same folder as an archive.
 
 mod build;
+mod link;
+mod musl;
+mod order;
 mod pack;
+mod symbols;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::{Failure, man, shell, ui};
-use build::{HOOKS, SHIPPED, TARGET};
+pub(crate) use build::place;
+use build::{HOOKS, Order, SHIPPED, TARGET};
+pub(crate) use link::{CHORE as LINK, run as link};
 
 /// Completion scripts: the shell, and where it looks for the script below a `share` directory.
 const COMPLETIONS: [(&str, &str); 3] = [
@@ -21,13 +27,21 @@ const INSTALLER: &str = "install.sh";
 
 /// Makes a release of what is built here, or of given binaries.
 pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
+    if args == ["--hook-binary"] {
+        ui::say(&format!("the hook binary: {}", hook_binary(Order::Needed)?.display()));
+        return Ok(());
+    }
     let (mut given, mut out) = (None, shell::root().join("dist"));
     let mut words = args.iter();
     while let Some(word) = words.next() {
         match (word.as_str(), words.next()) {
             ("--bins", Some(directory)) => given = Some(PathBuf::from(directory)),
             ("--out", Some(directory)) => out = PathBuf::from(directory),
-            _ => return Err(format!("cannot read {word:?}; try: cargo xtask dist [--bins DIR] [--out DIR]")),
+            _ => {
+                return Err(format!(
+                    "cannot read {word:?}; try: cargo xtask dist [--bins DIR] [--out DIR] | --hook-binary"
+                ));
+            }
         }
     }
     let programs = match given {
@@ -42,20 +56,39 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
     release(&programs, &out)
 }
 
-/// The hook binary as it is shipped.
-pub(crate) fn hook_binary() -> Result<PathBuf, Failure> {
-    let built = build::build(&[HOOKS])?;
-    let placed = shell::target().join("hook-binary").join(HOOKS.name);
-    make(placed.parent().unwrap_or(&placed))?;
+/// Installs what the hook binary is built with, where that is possible.
+pub(crate) fn ensure() {
+    musl::Musl::ensure();
+}
+
+/// The hook binary as it is shipped, to be measured.
+pub(crate) fn hook_binary_in_order() -> Result<PathBuf, Failure> {
+    hook_binary(Order::Needed)
+}
+
+/// The hook binary as it is shipped, to be tested: what it does is the same in any order of its functions.
+pub(crate) fn hook_binary_for_tests() -> Result<PathBuf, Failure> {
+    hook_binary(Order::Wanted)
+}
+
+/// Where the hook binary is put.
+pub(crate) fn hook_directory() -> Result<PathBuf, Failure> {
+    let directory = shell::target().join("hook-binary");
+    make(&directory).map(|()| directory)
+}
+
+fn hook_binary(order: Order) -> Result<PathBuf, Failure> {
+    let built = build::build(&[HOOKS], order)?;
+    let placed = hook_directory()?.join(HOOKS.name);
     for path in &built {
-        build::place(path, &placed)?;
+        place(path, &placed)?;
     }
     Ok(placed)
 }
 
 /// Builds and checks everything that is shipped.
 fn built() -> Result<Vec<PathBuf>, Failure> {
-    let built = build::build(&SHIPPED)?;
+    let built = build::build(&SHIPPED, Order::Needed)?;
     let mut faults = Vec::new();
     for (program, path) in SHIPPED.iter().zip(&built) {
         let bytes = fs::read(path).map_err(|error| format!("failed to read {}: {error}", path.display()))?;
@@ -76,7 +109,7 @@ fn release(programs: &[PathBuf], out: &Path) -> Result<(), Failure> {
     }
     make(&folder.join("bin"))?;
     for (program, from) in SHIPPED.iter().zip(programs) {
-        build::place(from, &folder.join("bin").join(program.name))?;
+        place(from, &folder.join("bin").join(program.name))?;
     }
     let amplihack = folder.join("bin/amplihack");
     for (kind, place) in COMPLETIONS {
@@ -85,13 +118,13 @@ fn release(programs: &[PathBuf], out: &Path) -> Result<(), Failure> {
     }
     man::pages(&amplihack, &folder.join("share/man/man1"))?;
     for name in ["LICENSE", INSTALLER] {
-        build::place(&shell::root().join(name), &folder.join(name))?;
+        place(&shell::root().join(name), &folder.join(name))?;
     }
     // What an installer asks before it believes the programs.
     write(&folder.join("RELEASE"), &format!("amplihack {version} {TARGET}\n"))?;
     pack::seal(&folder)?;
     let archive = pack::archive(out, &name)?;
-    build::place(&shell::root().join(INSTALLER), &out.join(INSTALLER))?;
+    place(&shell::root().join(INSTALLER), &out.join(INSTALLER))?;
     pack::list(out, &version, INSTALLER)?;
     let size = fs::metadata(&archive).map_or(0, |found| found.len());
     ui::say(&format!("{}: {} KiB", archive.display(), size >> 10));

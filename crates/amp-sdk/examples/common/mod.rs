@@ -1,12 +1,12 @@
-//! What the examples share: the fake CLI by default, the real one with `--real`.
+//! Setup that the examples share: the fake CLI by default, the real one with `--real`.
 
 use std::io::Write;
 
-use amp_sdk::testing::{Fake, FakeAmp};
+use amp_sdk::testing::{FakeAmp, InstalledFake};
 use amp_sdk::{Options, Result};
 
 /// Options that lead to the fake, and the fake; with `--real` on the command line to the Amp that is installed, which needs an account.
-pub(crate) fn cli(fake: FakeAmp) -> Result<(Options, Option<Fake>)> {
+pub(crate) fn cli(fake: FakeAmp) -> Result<(Options, Option<InstalledFake>)> {
     if std::env::args().any(|arg| arg == "--real") {
         return Ok((Options::default(), None));
     }

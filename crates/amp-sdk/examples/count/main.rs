@@ -1,4 +1,4 @@
-//! How many messages a run has, and when the first one came, in microseconds: `count CLI [RUNS]`, with so many runs at once.
+//! Number of messages of a run, and the time of the first one in microseconds: `count CLI [RUNS]`, with so many runs at once.
 //!
 //! `cargo xtask bench` measures it beside the other SDKs; `CLI` is a program that plays a recording.
 

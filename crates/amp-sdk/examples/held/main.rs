@@ -4,7 +4,7 @@
 
 use std::io::Write;
 
-use amp_sdk::{Action, McpConfig, McpHttpServer, Options, Permission, execute};
+use amp_sdk::{McpConfig, McpHttpServer, Options, Permission, PermissionAction, execute};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -17,8 +17,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     server.headers.insert("Authorization".to_owned(), secret.clone());
     let options = Options {
         cli_path: Some(cli.into()),
-        permissions: vec![Permission::new("Bash", Action::Ask)],
-        mcp_config: Some(McpConfig::new().http("api", &server)),
+        permissions: vec![Permission::new("Bash", PermissionAction::Ask)],
+        mcp_config: Some(McpConfig::new().with_http("api", &server)),
         ..Options::default()
     };
     let mut messages = execute(secret, options);

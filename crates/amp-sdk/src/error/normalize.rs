@@ -10,10 +10,10 @@ use super::{CliEnd, Error, ErrorKind, StderrTail};
 const AUTH: &[&str] =
     &["not authenticated", "authentication required", "please log in", "please login", "requires login"];
 
-/// Whether `text` says that the CLI has no credentials: one of its phrases, or `run … login`.
-pub(crate) fn says_auth(text: &str) -> bool {
+/// Reports whether `text` is about missing credentials of the CLI: one of its phrases, or `run … login`.
+pub(crate) fn reports_missing_login(text: &str) -> bool {
     let text = text.to_lowercase();
-    if amplihack_utils::sabotage::active("amp-auth-error") {
+    if amplihack_utils::sabotage::is_active("amp-auth-error") {
         return false;
     }
     AUTH.iter().any(|phrase| text.contains(phrase))
@@ -24,13 +24,13 @@ pub(crate) fn says_auth(text: &str) -> bool {
         })
 }
 
-/// Whether `text` says that a program is missing.
-fn says_missing(text: &str) -> bool {
+/// Reports whether `text` is about a missing program.
+fn reports_missing_program(text: &str) -> bool {
     let text = text.to_lowercase();
     ["not found", "no such file", "cannot find"].iter().any(|phrase| text.contains(phrase))
 }
 
-/// What the CLI calls an unknown option or command, in its own words: `unknown option '--x'`, `Unknown command "x"`.
+/// Finds the word that the CLI calls an unknown option or command: `unknown option '--x'`, `Unknown command "x"`.
 ///
 /// An older CLI than the capability table knows meets the SDK's options so.
 fn unknown_word(text: &str) -> Option<&str> {
@@ -40,33 +40,37 @@ fn unknown_word(text: &str) -> Option<&str> {
 }
 
 impl Error {
-    /// What an end of the CLI without a result means.
+    /// Classifies an end of the CLI without a result.
     pub(crate) fn from_end(end: CliEnd) -> Self {
-        let end = match Self::of_any_call(end) {
+        let end = match Self::from_any_call(end) {
             Ok(error) => return error,
             Err(end) => end,
         };
         if let Some(feature) = unknown_word(&end.stderr.text) {
-            return Self::unsupported(feature, None, Some("update the CLI, or leave the option out"));
+            return Self::unsupported_feature(feature, None, Some("update the CLI, or leave the option out"));
         }
         match end.exit_code() {
-            Some(0) if !amplihack_utils::sabotage::active("amp-no-result") => Self::NoResult { end },
+            Some(0) if !amplihack_utils::sabotage::is_active("amp-no-result") => Self::NoResult { end },
             _ => Self::TransportExit { end },
         }
     }
 
-    /// What the end of a management command with another code than 0 means.
+    /// Classifies the end of a management command with a code other than 0.
     pub(crate) fn from_command(command: String, end: CliEnd) -> Self {
-        Self::of_any_call(end).unwrap_or_else(|end| Self::CommandFailed { command, end })
+        Self::from_any_call(end).unwrap_or_else(|end| Self::CommandFailed { command, end })
     }
 
-    /// What may be wrong with every call of the CLI: it is not there, or has no credentials.
-    fn of_any_call(end: CliEnd) -> Result<Self, Box<CliEnd>> {
-        if end.exit_code() == Some(127) && says_missing(&end.stderr.text) {
-            return Ok(Self::CliNotFound { looked: end.said() });
+    /// Classifies failures that every call of the CLI may have: it is not there, or has no credentials.
+    fn from_any_call(end: CliEnd) -> Result<Self, Box<CliEnd>> {
+        if end.exit_code() == Some(127) && reports_missing_program(&end.stderr.text) {
+            return Ok(Self::CliNotFound { looked: end.stderr_summary() });
         }
         let end = Box::new(end);
-        if says_auth(&end.stderr.text) { Ok(Self::Auth { message: end.said(), end }) } else { Err(end) }
+        if reports_missing_login(&end.stderr.text) {
+            Ok(Self::Auth { message: end.stderr_summary(), end })
+        } else {
+            Err(end)
+        }
     }
 
     /// Makes one of ours of a foreign failure: ours come back as they are, errors of the system and of runs are sorted in,
@@ -81,7 +85,7 @@ impl Error {
             Err(error) => error,
         };
         let error = match error.downcast::<serde_json::Error>() {
-            Ok(json) if amplihack_utils::sabotage::active("amp-normalize") => {
+            Ok(json) if amplihack_utils::sabotage::is_active("amp-normalize") => {
                 return Self::Unknown { code: String::new(), message: json.to_string() };
             }
             Ok(json) => return Self::Parse { message: json.to_string(), details: String::new() },
@@ -106,7 +110,7 @@ impl Error {
             ErrorKind::TransportExit => Self::TransportExit { end: tail() },
             ErrorKind::NoResult => Self::NoResult { end: tail() },
             ErrorKind::ParseError => Self::Parse { message, details: String::new() },
-            ErrorKind::InvalidConfiguration => Self::invalid("configuration", message),
+            ErrorKind::InvalidConfiguration => Self::invalid_option("configuration", message),
             ErrorKind::StreamStartFailed => Self::StreamStart { source: message.into() },
             ErrorKind::TransportError => Self::Transport { source: message.into() },
             ErrorKind::ExecutionFailed => Self::ExecutionFailed {
@@ -116,14 +120,14 @@ impl Error {
                 end: Box::default(),
             },
             ErrorKind::Unknown => Self::Unknown { code: code.to_owned(), message },
-            kind if amplihack_utils::sabotage::active("amp-codes") => {
+            kind if amplihack_utils::sabotage::is_active("amp-codes") => {
                 Self::Unknown { code: kind.to_string(), message }
             }
             kind => Self::Reported { kind, message },
         }
     }
 
-    /// Why a run could not be started or watched.
+    /// Classifies the reason why a run could not be started or watched.
     pub(crate) fn from_run(error: RunError) -> Self {
         match error {
             RunError::Spawn { program, source } if is_missing(&source) => {
@@ -140,7 +144,7 @@ impl Error {
     fn from_io(error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::NotFound => Self::CliNotFound { looked: error.to_string() },
-            io::ErrorKind::TimedOut if !amplihack_utils::sabotage::active("amp-task-timeout") => {
+            io::ErrorKind::TimedOut if !amplihack_utils::sabotage::is_active("amp-task-timeout") => {
                 Self::Reported { kind: ErrorKind::TaskTimeout, message: error.to_string() }
             }
             _ => Self::Transport { source: Box::new(error) },
@@ -148,7 +152,7 @@ impl Error {
     }
 }
 
-/// Whether a program could not be started because it is not there or may not be executed.
+/// Reports whether a program could not be started because it is not there or may not be executed.
 fn is_missing(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied)
 }

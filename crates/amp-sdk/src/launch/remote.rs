@@ -8,20 +8,24 @@ use amplihack_agent::lookup;
 use amplihack_utils::env::Env;
 
 use crate::error::{Error, Result};
-use crate::surface::Ssh;
+use crate::surface::SshSurface;
 
 /// The ssh program.
-pub(super) fn program(ssh: &Ssh, base: &Env) -> Result<PathBuf> {
+pub(super) fn find_ssh(ssh: &SshSurface, base: &Env) -> Result<PathBuf> {
     if let Some(path) = &ssh.ssh_path {
         return Ok(path.clone());
     }
-    base.get("PATH")
-        .and_then(|path| lookup::on_path("ssh", path))
-        .ok_or_else(|| Error::invalid("execution_surface", "ssh is not on PATH; install it or give ssh_path"))
+    base.get("PATH").and_then(|path| lookup::on_path("ssh", path)).ok_or_else(|| {
+        Error::invalid_option("execution_surface", "ssh is not on PATH; install it or give ssh_path")
+    })
 }
 
 /// The arguments of ssh.
-pub(super) fn words(ssh: &Ssh, cwd: Option<&Path>, args: &[OsString]) -> Result<Vec<OsString>> {
+pub(super) fn ssh_arguments(
+    ssh: &SshSurface,
+    cwd: Option<&Path>,
+    args: &[OsString],
+) -> Result<Vec<OsString>> {
     let mut words: Vec<OsString> = vec!["-T".into()];
     for (name, value) in &ssh.options {
         words.extend(["-o".into(), format!("{name}={value}").into()]);
@@ -35,7 +39,7 @@ pub(super) fn words(ssh: &Ssh, cwd: Option<&Path>, args: &[OsString]) -> Result<
     if let Some(user) = &ssh.user {
         words.extend(["-l".into(), user.into()]);
     }
-    words.extend(["--".into(), ssh.destination.clone().into(), command(cwd, args)?.into()]);
+    words.extend(["--".into(), ssh.destination.clone().into(), remote_command(cwd, args)?.into()]);
     Ok(words)
 }
 
@@ -48,40 +52,40 @@ kill -0 \"$$\" && { trap '' TERM; kill -s TERM 0; for amp_i in 1 2 3 4 5; do sle
 
 /// The remote command, for any login shell: `sh` reads variables from its input up to an empty line, one byte at a time as a pipe's readers must,
 /// and becomes `amp`, which reads the rest.
-fn command(cwd: Option<&Path>, args: &[OsString]) -> Result<String> {
+fn remote_command(cwd: Option<&Path>, args: &[OsString]) -> Result<String> {
     let mut script = String::from(
         "while IFS= read -r amp_line && [ -n \"$amp_line\" ]; do export \"$amp_line\"; done; unset amp_line; ",
     );
     if let Some(cwd) = cwd {
-        script.extend(["cd -- ", &quoted(cwd.as_os_str().as_bytes(), "cwd")?, " || exit 126; "]);
+        script.extend(["cd -- ", &quote_word(cwd.as_os_str().as_bytes(), "cwd")?, " || exit 126; "]);
     }
     script.push_str(GUARD);
-    script.push_str(if amplihack_utils::sabotage::active("amp-ssh-lookup") {
+    script.push_str(if amplihack_utils::sabotage::is_active("amp-ssh-lookup") {
         "exec ~/.amp/bin/amp"
     } else {
         "exec amp"
     });
     for arg in args {
         script.push(' ');
-        script.push_str(&quoted(arg.as_bytes(), "arguments")?);
+        script.push_str(&quote_word(arg.as_bytes(), "arguments")?);
     }
-    Ok(format!("exec sh -c {}", quoted(script.as_bytes(), "command")?))
+    Ok(format!("exec sh -c {}", quote_word(script.as_bytes(), "command")?))
 }
 
 /// A word for a POSIX shell. Other shells read the outermost quotes of the command in the same way.
-fn quoted(word: &[u8], field: &str) -> Result<String> {
+fn quote_word(word: &[u8], field: &str) -> Result<String> {
     let word = std::str::from_utf8(word)
-        .map_err(|_| Error::invalid(field, "it is no UTF-8, which a remote command has to be"))?;
+        .map_err(|_| Error::invalid_option(field, "it is no UTF-8, which a remote command has to be"))?;
     Ok(format!("'{}'", word.replace('\'', "'\\''")))
 }
 
 /// The variables, one a line, and an empty line.
-pub(super) fn preamble(env: &Env) -> Result<Vec<u8>> {
+pub(super) fn variables_preamble(env: &Env) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     for (name, value) in env.iter() {
         if value.as_bytes().contains(&b'\n') {
             let name = name.to_string_lossy();
-            return Err(Error::invalid(
+            return Err(Error::invalid_option(
                 format!("env.{name}"),
                 "it holds a line break, which does not reach another machine",
             ));
@@ -122,18 +126,23 @@ mod tests {
     #[test]
     fn words_variables_and_input_arrive_unchanged() {
         let args = ["it's".into(), "$(id) \\ \"x\"".into(), "a\nb".into(), OsString::new()];
-        let env = Env::empty().with("KEY", "  se'cret $HOME \\n ");
-        let mut input = preamble(&env).unwrap();
+        let env = Env::empty().with_variable("KEY", "  se'cret $HOME \\n ");
+        let mut input = variables_preamble(&env).unwrap();
         input.extend_from_slice(b"\nprompt\n\n  end");
-        let printed = run(&command(Some(Path::new("/")), &args).unwrap(), &input);
+        let printed = run(&remote_command(Some(Path::new("/")), &args).unwrap(), &input);
         assert_eq!(printed, "/\n4\nit's\n$(id) \\ \"x\"\na\nb\n\n  se'cret $HOME \\n \n\nprompt\n\n  end");
     }
 
     #[test]
     fn no_variable_is_in_the_arguments() {
-        let ssh = Ssh { user: Some("me".into()), port: Some(22), ..Ssh::new("host") };
-        let words = words(&ssh, None, &["--execute".into()]).unwrap();
+        let ssh = SshSurface { user: Some("me".into()), port: Some(22), ..SshSurface::new("host") };
+        let words = ssh_arguments(&ssh, None, &["--execute".into()]).unwrap();
         insta::assert_debug_snapshot!(words);
-        assert!(preamble(&Env::empty().with("A", "x\ny")).unwrap_err().to_string().contains("env.A"));
+        assert!(
+            variables_preamble(&Env::empty().with_variable("A", "x\ny"))
+                .unwrap_err()
+                .to_string()
+                .contains("env.A")
+        );
     }
 }

@@ -2,26 +2,27 @@
 
 use amplihack_utils::secret::REDACTED;
 
-use super::Launch;
+use super::CliLaunch;
 use crate::error::{CliEnd, Error};
 
-impl Launch {
+impl CliLaunch {
     /// `text` without the values of an authority.
-    pub(crate) fn hide(&self, text: &str) -> String {
+    pub(crate) fn hide_values(&self, text: &str) -> String {
         self.hidden.iter().fold(text.to_owned(), |text, value| {
             if text.contains(value.as_str()) { text.replace(value.as_str(), REDACTED) } else { text }
         })
     }
 
     /// `error` without the values of an authority.
-    pub(crate) fn scrub(&self, error: Error) -> Error {
+    pub(crate) fn scrub_error(&self, error: Error) -> Error {
         if self.hidden.is_empty() {
             return error;
         }
-        let hide = |text: String| self.hide(&text);
-        let source = |source: Box<dyn std::error::Error + Send + Sync>| self.hide(&source.to_string()).into();
+        let hide = |text: String| self.hide_values(&text);
+        let source =
+            |source: Box<dyn std::error::Error + Send + Sync>| self.hide_values(&source.to_string()).into();
         let end = |mut end: Box<CliEnd>| {
-            end.stderr.text = self.hide(&end.stderr.text);
+            end.stderr.text = self.hide_values(&end.stderr.text);
             end
         };
         match error {

@@ -4,9 +4,9 @@ use std::ffi::OsString;
 
 use crate::error::{Error, Result};
 
-/// One part of a command, in the order of its golden form.
+/// A part of a command, in the order of its golden form.
 #[derive(Debug, Clone)]
-enum Part {
+enum CommandPart {
     /// `--flag`, `--flag value`.
     Flag(Vec<OsString>),
     /// A value by its place, and its name for errors.
@@ -15,82 +15,89 @@ enum Part {
 
 /// The words of a command.
 #[derive(Debug, Clone)]
-pub(crate) struct Words {
+pub(crate) struct CommandWords {
     command: Vec<&'static str>,
-    parts: Vec<Part>,
-    /// What follows a `--`: the words of another program.
+    parts: Vec<CommandPart>,
+    /// Words behind a `--`: those of another program.
     tail: Vec<OsString>,
 }
 
-impl Words {
+impl CommandWords {
     /// A command: `["threads", "list"]`.
     pub(crate) fn new(command: &[&'static str]) -> Self {
         Self { command: command.to_vec(), parts: Vec::new(), tail: Vec::new() }
     }
 
     /// The command without its values, for errors.
-    pub(crate) fn shown(&self) -> String {
+    pub(crate) fn command_name(&self) -> String {
         self.command.join(" ")
     }
 
     /// A value by its place. One that is blank is refused.
-    pub(crate) fn place(mut self, name: &'static str, value: impl Into<OsString>) -> Self {
-        self.parts.push(Part::Place(name, value.into()));
+    pub(crate) fn with_positional(mut self, name: &'static str, value: impl Into<OsString>) -> Self {
+        self.parts.push(CommandPart::Place(name, value.into()));
         self
     }
 
     /// `--flag` if `given`.
-    pub(crate) fn switch(mut self, flag: &str, given: bool) -> Self {
+    pub(crate) fn with_switch(mut self, flag: &str, given: bool) -> Self {
         if given {
-            self.parts.push(Part::Flag(vec![flag.into()]));
+            self.parts.push(CommandPart::Flag(vec![flag.into()]));
         }
         self
     }
 
     /// `--flag value` if there is one.
-    pub(crate) fn option(mut self, flag: &str, value: Option<impl Into<OsString>>) -> Self {
+    pub(crate) fn with_option(mut self, flag: &str, value: Option<impl Into<OsString>>) -> Self {
         if let Some(value) = value {
-            self.parts.push(Part::Flag(vec![flag.into(), value.into()]));
+            self.parts.push(CommandPart::Flag(vec![flag.into(), value.into()]));
         }
         self
     }
 
     /// `--flag value` for a number.
-    pub(crate) fn number(self, flag: &str, value: Option<u64>) -> Self {
-        self.option(flag, value.map(|number| number.to_string()))
+    pub(crate) fn with_number(self, flag: &str, value: Option<u64>) -> Self {
+        self.with_option(flag, value.map(|number| number.to_string()))
     }
 
     /// `--flag value` for each of them.
-    pub(crate) fn each<V: Into<OsString>>(self, flag: &str, values: impl IntoIterator<Item = V>) -> Self {
-        values.into_iter().fold(self, |words, value| words.option(flag, Some(value)))
+    pub(crate) fn with_each<V: Into<OsString>>(
+        self,
+        flag: &str,
+        values: impl IntoIterator<Item = V>,
+    ) -> Self {
+        values.into_iter().fold(self, |words, value| words.with_option(flag, Some(value)))
     }
 
     /// `--`, then these words of another program.
-    pub(crate) fn program(mut self, words: impl IntoIterator<Item = OsString>) -> Self {
+    pub(crate) fn with_program(mut self, words: impl IntoIterator<Item = OsString>) -> Self {
         self.tail = words.into_iter().collect();
         self
     }
 
     /// The words. A value by its place that begins with `-` goes behind a `--`, and all flags before it.
-    pub(crate) fn argv(&self) -> Result<Vec<OsString>> {
+    pub(crate) fn to_argv(&self) -> Result<Vec<OsString>> {
         let nul = |word: &OsString| word.as_encoded_bytes().contains(&0);
         let mut words: Vec<OsString> = self.command.iter().map(OsString::from).collect();
         let (mut places, mut flags) = (Vec::new(), Vec::new());
         let mut in_order = Vec::new();
         for part in &self.parts {
             match part {
-                Part::Place(name, value) => {
+                CommandPart::Place(name, value) => {
                     if value.to_string_lossy().trim().is_empty() || nul(value) {
                         let message = "it is blank or holds a NUL byte; give it some text";
-                        return Err(Error::invalid(format!("{}: {name}", self.shown()), message));
+                        return Err(Error::invalid_option(
+                            format!("{}: {name}", self.command_name()),
+                            message,
+                        ));
                     }
                     places.push(value.clone());
                     in_order.push(value.clone());
                 }
-                Part::Flag(flag) => {
+                CommandPart::Flag(flag) => {
                     if flag.iter().any(nul) {
                         let name = flag[0].to_string_lossy().into_owned();
-                        return Err(Error::invalid(name, "its value holds a NUL byte"));
+                        return Err(Error::invalid_option(name, "its value holds a NUL byte"));
                     }
                     flags.extend(flag.iter().cloned());
                     in_order.extend(flag.iter().cloned());
@@ -100,7 +107,10 @@ impl Words {
         let dashed = places.iter().any(|value| value.as_encoded_bytes().starts_with(b"-"));
         if !self.tail.is_empty() {
             if dashed || self.tail.iter().any(nul) {
-                return Err(Error::invalid(self.shown(), "a name begins with -, or a word holds a NUL byte"));
+                return Err(Error::invalid_option(
+                    self.command_name(),
+                    "a name begins with -, or a word holds a NUL byte",
+                ));
             }
             words.extend(in_order);
             words.push("--".into());
@@ -120,19 +130,23 @@ impl Words {
 mod tests {
     use super::*;
 
-    fn shown(words: &Words) -> String {
-        let words = words.argv().unwrap();
+    fn shown(words: &CommandWords) -> String {
+        let words = words.to_argv().unwrap();
         words.iter().map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ")
     }
 
     #[test]
     fn a_value_is_never_a_flag() {
-        let rename = |name: &str| Words::new(&["threads", "rename"]).place("id", "T-1").place("name", name);
+        let rename = |name: &str| {
+            CommandWords::new(&["threads", "rename"])
+                .with_positional("id", "T-1")
+                .with_positional("name", name)
+        };
         assert_eq!(shown(&rename("new")), "threads rename T-1 new");
-        assert_eq!(shown(&rename("--all").switch("--x", true)), "threads rename --x -- T-1 --all");
-        let error = rename(" ").argv().unwrap_err();
+        assert_eq!(shown(&rename("--all").with_switch("--x", true)), "threads rename --x -- T-1 --all");
+        let error = rename(" ").to_argv().unwrap_err();
         assert_eq!(error.kind(), "invalid_configuration");
         assert!(error.to_string().contains("threads rename: name"), "{error}");
-        assert!(rename("a\0b").argv().is_err());
+        assert!(rename("a\0b").to_argv().is_err());
     }
 }

@@ -1,10 +1,10 @@
-//! One server of the list.
+//! A server of the list.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-/// What a server is.
+/// The type of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ServerType {
@@ -34,11 +34,11 @@ impl ServerType {
 #[derive(Clone, PartialEq)]
 #[non_exhaustive]
 pub struct McpServer {
-    /// Its name.
+    /// Name of the server.
     pub name: String,
-    /// What it is.
+    /// Type of the server.
     pub server_type: ServerType,
-    /// Where it is configured: `global`, `workspace`, …
+    /// Place of its configuration: `global`, `workspace`, …
     pub source: Option<String>,
     /// The program.
     pub command: Option<String>,
@@ -52,7 +52,7 @@ pub struct McpServer {
     pub headers: Option<BTreeMap<String, String>>,
     /// Further fields of the wire form, and known ones in an unknown form.
     pub extra: Map<String, Value>,
-    /// The same within `spec`; `None`: the older form, without one.
+    /// Further keys within `spec`; `None`: the older form, without one.
     pub spec_extra: Option<Map<String, Value>>,
 }
 
@@ -74,7 +74,7 @@ impl std::fmt::Debug for McpServer {
 }
 
 /// Takes `key` out of `map` if it has the form that is asked for.
-fn take<T: serde::de::DeserializeOwned>(map: &mut Map<String, Value>, key: &str) -> Option<T> {
+fn take_typed<T: serde::de::DeserializeOwned>(map: &mut Map<String, Value>, key: &str) -> Option<T> {
     let value = serde_json::from_value(map.get(key)?.clone()).ok()?;
     map.remove(key);
     Some(value)
@@ -84,27 +84,28 @@ impl McpServer {
     /// Reads an entry of the list in either form. Errors quote no value.
     pub(super) fn read(value: Value) -> Result<Self, String> {
         let Value::Object(mut map) = value else { return Err("an entry is no object".to_owned()) };
-        let name: String = take(&mut map, "name").ok_or("an entry has no \"name\"")?;
-        let word: String = take(&mut map, "type").ok_or(format!("the server {name:?} has no \"type\""))?;
+        let name: String = take_typed(&mut map, "name").ok_or("an entry has no \"name\"")?;
+        let word: String =
+            take_typed(&mut map, "type").ok_or(format!("the server {name:?} has no \"type\""))?;
         let server_type = match word.as_str() {
             "command" => ServerType::Command,
             "url" => ServerType::Url,
             _ => ServerType::Other(word),
         };
-        let source = take(&mut map, "source");
-        let mut spec: Option<Map<String, Value>> = take(&mut map, "spec");
+        let source = take_typed(&mut map, "source");
+        let mut spec: Option<Map<String, Value>> = take_typed(&mut map, "spec");
         let fields = spec.as_mut().unwrap_or(&mut map);
         Ok(Self {
             name,
             server_type,
             source,
-            command: take(fields, "command"),
-            args: take(fields, "args"),
-            env: take(fields, "env"),
-            url: take(fields, "url"),
-            headers: take(fields, "headers"),
+            command: take_typed(fields, "command"),
+            args: take_typed(fields, "args"),
+            env: take_typed(fields, "env"),
+            url: take_typed(fields, "url"),
+            headers: take_typed(fields, "headers"),
             extra: map,
-            spec_extra: spec.filter(|_| !amplihack_utils::sabotage::active("amp-list-servers")),
+            spec_extra: spec.filter(|_| !amplihack_utils::sabotage::is_active("amp-list-servers")),
         })
     }
 

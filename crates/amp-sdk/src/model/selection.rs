@@ -1,14 +1,14 @@
-//! What a registry resolved, as data that may come from elsewhere and go on.
+//! Result of a registry, as data that may come from elsewhere and be passed on.
 
 use serde_json::{Map, Value};
 
-use crate::capability::Feature;
+use crate::capability::CliFeature;
 use crate::error::{Error, Result};
 
 /// The model that stands for "what the mode chooses".
 pub(super) const AMP: &str = "amp-1";
 
-/// Where a selection's name came from.
+/// The source of a selection's name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ResolutionSource {
@@ -24,13 +24,13 @@ pub enum ResolutionSource {
     Other(String),
 }
 
-/// Whether a model is in the registry.
+/// The presence of a model in the registry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ModelSource {
-    /// It is.
+    /// The model is in the registry.
     Catalog,
-    /// It is not, and was let through.
+    /// The model is not in the registry, and was let through.
     External,
     /// A word that is not known here.
     Other(String),
@@ -67,15 +67,15 @@ words!(ModelSource { Catalog = "catalog", External = "external" });
 #[derive(Debug, Clone, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Selection {
-    /// Whose model.
+    /// Provider of the model.
     pub provider: Option<String>,
     /// The name that was asked for.
     pub requested_model: Option<String>,
     /// The name that a command line would hold. Never blank, `nil` or `null`.
     pub resolved_model: Option<String>,
-    /// Where the name came from.
+    /// Source of the name.
     pub resolution_source: Option<ResolutionSource>,
-    /// What was asked for as reasoning.
+    /// Requested reasoning, as it was given.
     pub reasoning: Option<String>,
     /// The effort that was asked for.
     pub reasoning_effort: Option<String>,
@@ -83,13 +83,13 @@ pub struct Selection {
     pub normalized_reasoning_effort: Option<Value>,
     /// The family of the model.
     pub model_family: Option<String>,
-    /// Which state of the registry resolved it.
+    /// State of the registry that resolved the model.
     pub catalog_version: Option<String>,
-    /// Who sees the model.
+    /// Audience that sees the model.
     pub visibility: Option<String>,
-    /// What serves it.
+    /// Backend that serves the model.
     pub provider_backend: Option<String>,
-    /// Whether it is in the registry.
+    /// Presence of the model in the registry.
     pub model_source: Option<ModelSource>,
     /// Variables that the model needs; values are texts.
     pub env_overrides: Map<String, Value>,
@@ -97,39 +97,41 @@ pub struct Selection {
     pub settings_patch: Map<String, Value>,
     /// Of the backend.
     pub backend_metadata: Map<String, Value>,
-    /// What went wrong while it was resolved.
+    /// Errors of its resolution.
     pub errors: Vec<Value>,
     /// Further keys.
     pub extra: Map<String, Value>,
 }
 
-/// Whether `name` names a model at all.
+/// Reports whether `name` names a model at all.
 pub(super) fn is_name(name: &str) -> bool {
     let name = name.trim();
-    amplihack_utils::sabotage::active("amp-model-blank")
+    amplihack_utils::sabotage::is_active("amp-model-blank")
         || !name.is_empty() && !name.eq_ignore_ascii_case("nil") && !name.eq_ignore_ascii_case("null")
 }
 
-fn refused(message: &str) -> Error {
-    Error::invalid("model_payload", format!("model resolution failed: {message}"))
+fn invalid_selection(message: &str) -> Error {
+    Error::invalid_option("model_payload", format!("model resolution failed: {message}"))
 }
 
 impl Selection {
     /// Checks that it is resolved and that Amp can be asked for it.
     ///
     /// `amp-1` asks for nothing. Any other model is `unsupported_capability`: no version of the CLI has a flag for it.
-    pub(crate) fn check(&self, version: Option<&semver::Version>) -> Result<()> {
+    pub(crate) fn check_usable(&self, version: Option<&semver::Version>) -> Result<()> {
         if let Some(error) = self.errors.first() {
-            return Err(refused(&format!("the selection carries an error: {error}")));
+            return Err(invalid_selection(&format!("the selection carries an error: {error}")));
         }
         match self.resolved_model.as_deref() {
-            None if amplihack_utils::sabotage::active("amp-model-unresolved") => Ok(()),
-            None => Err(refused("resolved_model is missing")),
-            Some(name) if !is_name(name) => Err(refused("resolved_model is blank or a placeholder")),
+            None if amplihack_utils::sabotage::is_active("amp-model-unresolved") => Ok(()),
+            None => Err(invalid_selection("resolved_model is missing")),
+            Some(name) if !is_name(name) => {
+                Err(invalid_selection("resolved_model is blank or a placeholder"))
+            }
             Some(AMP) if self.reasoning_effort.is_none() => Ok(()),
-            Some(AMP) => Feature::Effort.require(version),
-            Some(_) if amplihack_utils::sabotage::active("amp-model-flag") => Ok(()),
-            Some(_) => Feature::Model.require(version),
+            Some(AMP) => CliFeature::Effort.require_in(version),
+            Some(_) if amplihack_utils::sabotage::is_active("amp-model-flag") => Ok(()),
+            Some(_) => CliFeature::Model.require_in(version),
         }
     }
 
@@ -174,19 +176,19 @@ impl Selection {
     }
 }
 
-fn text(map: &mut Map<String, Value>, key: &str) -> Result<Option<String>> {
+fn take_text(map: &mut Map<String, Value>, key: &str) -> Result<Option<String>> {
     match map.remove(key) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text)),
-        Some(_) => Err(refused(&format!("{key} is not a string"))),
+        Some(_) => Err(invalid_selection(&format!("{key} is not a string"))),
     }
 }
 
-fn object(map: &mut Map<String, Value>, key: &str) -> Result<Map<String, Value>> {
+fn take_object(map: &mut Map<String, Value>, key: &str) -> Result<Map<String, Value>> {
     match map.remove(key) {
         None | Some(Value::Null) => Ok(Map::new()),
         Some(Value::Object(inner)) => Ok(inner),
-        Some(_) => Err(refused(&format!("{key} is not an object"))),
+        Some(_) => Err(invalid_selection(&format!("{key} is not an object"))),
     }
 }
 
@@ -195,33 +197,33 @@ impl TryFrom<Value> for Selection {
 
     /// Reads the map form; `null` counts as absent, unknown keys are kept in `extra`.
     fn try_from(value: Value) -> Result<Self> {
-        let Value::Object(mut map) = value else { return Err(refused("it is not an object")) };
+        let Value::Object(mut map) = value else { return Err(invalid_selection("it is not an object")) };
         let errors = match map.remove("errors") {
             None | Some(Value::Null) => Vec::new(),
             Some(Value::Array(errors)) => errors,
-            Some(_) => return Err(refused("errors is not a list")),
+            Some(_) => return Err(invalid_selection("errors is not a list")),
         };
         let map = &mut map;
         Ok(Self {
-            provider: text(map, "provider")?,
-            requested_model: text(map, "requested_model")?,
-            resolved_model: text(map, "resolved_model")?,
-            resolution_source: text(map, "resolution_source")?.map(ResolutionSource::from),
-            reasoning: text(map, "reasoning")?,
-            reasoning_effort: text(map, "reasoning_effort")?,
+            provider: take_text(map, "provider")?,
+            requested_model: take_text(map, "requested_model")?,
+            resolved_model: take_text(map, "resolved_model")?,
+            resolution_source: take_text(map, "resolution_source")?.map(ResolutionSource::from),
+            reasoning: take_text(map, "reasoning")?,
+            reasoning_effort: take_text(map, "reasoning_effort")?,
             normalized_reasoning_effort: map
                 .remove("normalized_reasoning_effort")
                 .filter(|effort| !effort.is_null()),
-            model_family: text(map, "model_family")?,
-            catalog_version: text(map, "catalog_version")?,
-            visibility: text(map, "visibility")?,
-            provider_backend: text(map, "provider_backend")?,
-            model_source: text(map, "model_source")?.map(ModelSource::from),
-            env_overrides: object(map, "env_overrides")?,
-            settings_patch: object(map, "settings_patch")?,
-            backend_metadata: object(map, "backend_metadata")?,
+            model_family: take_text(map, "model_family")?,
+            catalog_version: take_text(map, "catalog_version")?,
+            visibility: take_text(map, "visibility")?,
+            provider_backend: take_text(map, "provider_backend")?,
+            model_source: take_text(map, "model_source")?.map(ModelSource::from),
+            env_overrides: take_object(map, "env_overrides")?,
+            settings_patch: take_object(map, "settings_patch")?,
+            backend_metadata: take_object(map, "backend_metadata")?,
             errors,
-            extra: if amplihack_utils::sabotage::active("amp-model-map") {
+            extra: if amplihack_utils::sabotage::is_active("amp-model-map") {
                 Map::new()
             } else {
                 std::mem::take(map)
@@ -250,7 +252,8 @@ mod tests {
 
     #[test]
     fn only_a_resolved_model_that_amp_can_be_asked_for_passes() {
-        let kind = |value| Selection::try_from(value).unwrap().check(None).map_err(|error| error.kind());
+        let kind =
+            |value| Selection::try_from(value).unwrap().check_usable(None).map_err(|error| error.kind());
         assert_eq!(kind(json!({"resolved_model": "amp-1"})), Ok(()));
         for value in [
             json!({}),

@@ -1,20 +1,20 @@
-//! What is refused before anything is started.
+//! Validation of options before anything is started.
 
 use semver::Version;
 
 use super::{ContinueThread, Options, log_level};
-use crate::capability::Feature;
+use crate::capability::CliFeature;
 use crate::error::{Error, Result};
-use crate::governed::Authority;
+use crate::governed::GovernedAuthority;
 
-/// Whether `name` may name an environment variable: a letter or `_`, then letters, digits and `_`.
+/// Reports whether `name` may name an environment variable: a letter or `_`, then letters, digits and `_`.
 pub(crate) fn is_variable(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
 fn is_label(label: &str) -> bool {
-    amplihack_utils::sabotage::active("amp-option-label-names")
+    amplihack_utils::sabotage::is_active("amp-option-label-names")
         || (1..=32).contains(&label.len())
             && label.starts_with(|c: char| c.is_ascii_alphanumeric())
             && label.chars().all(|c| c.is_ascii_alphanumeric() || c == '-')
@@ -23,17 +23,20 @@ fn is_label(label: &str) -> bool {
 impl Options {
     /// Checks every option, in this order: times and sizes, the authority, what no CLI or not this one has, the model, the surface, the rest.
     ///
-    /// Everything that starts the CLI calls it. Errors: `invalid_configuration` naming the option, `unsupported_capability`,
-    /// `config_invalid` for a working directory that is not there.
+    /// Everything that starts the CLI calls it.
+    ///
+    /// # Errors
+    /// `invalid_configuration` naming the option, `unsupported_capability` for what the CLI does not have, `config_invalid` for a working
+    /// directory that is not there.
     pub fn validate(&self) -> Result<()> {
         self.check_numbers()?;
         if let Some(authority) = &self.governed_authority {
             authority.validate()?;
-            Authority::check(self)?;
+            GovernedAuthority::check_options(self)?;
         }
         self.check_features(self.cli_version.as_ref())?;
         if let Some(model) = &self.model_payload {
-            model.check(self.cli_version.as_ref())?;
+            model.check_usable(self.cli_version.as_ref())?;
         }
         self.execution_surface.validate()?;
         self.check_surface()?;
@@ -56,22 +59,25 @@ impl Options {
             ("max_stderr_buffer_bytes", self.max_stderr_buffer_bytes as u64),
         ];
         match numbers.into_iter().find(|(_, number)| *number == 0) {
-            Some((name, _)) => Err(Error::invalid(name, "it is 0; give a positive number")),
+            Some((name, _)) => Err(Error::invalid_option(name, "it is 0; give a positive number")),
             None => Ok(()),
         }
     }
 
     fn check_features(&self, version: Option<&Version>) -> Result<()> {
         let wanted = [
-            (Feature::CompletionOnly, self.completion_only),
-            (Feature::OutputSchema, self.output_schema.is_some()),
-            (Feature::ContinueLast, self.continue_thread == Some(ContinueThread::Last)),
-            (Feature::VisibilityUnlisted, self.visibility.as_deref() == Some(super::visibility::UNLISTED)),
-            (Feature::Features, !self.features.is_empty()),
-            (Feature::Title, self.title.is_some()),
-            (Feature::NoArchive, self.no_archive_after_execute),
+            (CliFeature::CompletionOnly, self.completion_only),
+            (CliFeature::OutputSchema, self.output_schema.is_some()),
+            (CliFeature::ContinueLast, self.continue_thread == Some(ContinueThread::Last)),
+            (CliFeature::VisibilityUnlisted, self.visibility.as_deref() == Some(super::visibility::UNLISTED)),
+            (CliFeature::Features, !self.features.is_empty()),
+            (CliFeature::Title, self.title.is_some()),
+            (CliFeature::NoArchive, self.no_archive_after_execute),
         ];
-        wanted.into_iter().filter(|(_, wanted)| *wanted).try_for_each(|(feature, _)| feature.require(version))
+        wanted
+            .into_iter()
+            .filter(|(_, wanted)| *wanted)
+            .try_for_each(|(feature, _)| feature.require_in(version))
     }
 
     /// Files of this machine mean nothing on another one.
@@ -86,11 +92,13 @@ impl Options {
             ("dangerously_allow_all", self.dangerously_allow_all.is_some()),
             (
                 "mcp_config",
-                self.mcp_config.as_ref().is_some_and(|config| !config.is_empty() && config.content().is_ok()),
+                self.mcp_config
+                    .as_ref()
+                    .is_some_and(|config| !config.is_empty() && config.file_content().is_ok()),
             ),
         ];
         match overlays.into_iter().find(|(_, given)| *given) {
-            Some((name, _)) => Err(Error::invalid(
+            Some((name, _)) => Err(Error::invalid_option(
                 name,
                 "it needs a private file beside the CLI, and nothing is copied to another machine; put it into the settings there",
             )),
@@ -100,13 +108,13 @@ impl Options {
 
     fn check_lists(&self) -> Result<()> {
         if self.labels.len() > 20 {
-            return Err(Error::invalid(
+            return Err(Error::invalid_option(
                 "labels",
                 format!("there are {}; give at most 20", self.labels.len()),
             ));
         }
         if let Some(at) = self.labels.iter().position(|label| !is_label(label)) {
-            return Err(Error::invalid(
+            return Err(Error::invalid_option(
                 format!("labels[{at}]"),
                 "a label is 1 to 32 letters, digits and -, the first no -",
             ));
@@ -116,22 +124,25 @@ impl Options {
         }
         let blank = |list: &[String]| list.iter().position(|word| word.trim().is_empty());
         if let Some(at) = blank(self.enabled_tools.as_deref().unwrap_or_default()) {
-            return Err(Error::invalid(format!("enabled_tools[{at}]"), "it is blank; drop it"));
+            return Err(Error::invalid_option(format!("enabled_tools[{at}]"), "it is blank; drop it"));
         }
         if let Some(at) =
             self.features.iter().position(|word| word.trim().is_empty() || word.starts_with('-'))
         {
-            return Err(Error::invalid(
+            return Err(Error::invalid_option(
                 format!("features[{at}]"),
                 "it is blank or begins with -; name a feature",
             ));
         }
         for (name, value) in &self.env {
             if !is_variable(name) {
-                return Err(Error::invalid("env", format!("{name:?} is no name of a variable; rename it")));
+                return Err(Error::invalid_option(
+                    "env",
+                    format!("{name:?} is no name of a variable; rename it"),
+                ));
             }
             if value.contains('\0') {
-                return Err(Error::invalid(format!("env.{name}"), "it holds a NUL byte"));
+                return Err(Error::invalid_option(format!("env.{name}"), "it holds a NUL byte"));
             }
         }
         self.mcp_config.as_ref().map_or(Ok(()), super::McpConfig::validate)
@@ -153,21 +164,24 @@ impl Options {
         for (name, text) in texts {
             let Some(text) = text else { continue };
             if text.trim().is_empty() || text.contains('\0') {
-                return Err(Error::invalid(
+                return Err(Error::invalid_option(
                     name,
                     "it is blank or holds a NUL byte; leave it out or give a text",
                 ));
             }
             // The CLI would take it for a flag.
             if text.starts_with('-') {
-                return Err(Error::invalid(name, "it begins with -, which the CLI would take for a flag"));
+                return Err(Error::invalid_option(
+                    name,
+                    "it begins with -, which the CLI would take for a flag",
+                ));
             }
         }
         if let Some(level) = self.log_level.as_deref()
             && !log_level::ALL.contains(&level)
-            && !amplihack_utils::sabotage::active("amp-option-log-levels")
+            && !amplihack_utils::sabotage::is_active("amp-option-log-levels")
         {
-            return Err(Error::invalid(
+            return Err(Error::invalid_option(
                 "log_level",
                 format!("{level:?} is no level of the CLI; give one of {}", log_level::ALL.join(", ")),
             ));
@@ -176,16 +190,16 @@ impl Options {
         if id.is_some_and(|id| {
             ["nil", "null", "undefined", "none"].contains(&id.to_ascii_lowercase().as_str())
         }) {
-            return Err(Error::invalid(
+            return Err(Error::invalid_option(
                 "continue_thread",
                 "it is the name of an absent value; leave it out or give an id",
             ));
         }
         if self.title.as_deref().is_some_and(|title| title.chars().count() > 256) {
-            return Err(Error::invalid("title", "it has more than 256 characters; shorten it"));
+            return Err(Error::invalid_option("title", "it has more than 256 characters; shorten it"));
         }
         if self.title.is_some() && self.continue_thread.is_some() {
-            return Err(Error::invalid(
+            return Err(Error::invalid_option(
                 "title",
                 "only a new thread takes one; rename the thread with threads::rename",
             ));
@@ -199,8 +213,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::rule::{Action, Permission};
-    use crate::surface::{Ssh, Surface};
+    use crate::rule::{Permission, PermissionAction};
+    use crate::surface::{ExecutionSurface, SshSurface};
 
     fn kind(options: &Options) -> (&'static str, String) {
         let error = options.validate().unwrap_err();
@@ -218,7 +232,7 @@ mod tests {
             (|given| given.labels = vec!["x".into(), "a".repeat(33)], "labels[1]"),
             (|given| given.labels = vec!["x".into(); 21], "labels"),
             (
-                |given| given.permissions = vec![Permission::new("Bash", Action::Delegate)],
+                |given| given.permissions = vec![Permission::new("Bash", PermissionAction::Delegate)],
                 "permissions[0].to",
             ),
             (|given| given.log_level = Some("trace".into()), "log_level"),
@@ -262,14 +276,17 @@ mod tests {
     fn a_missing_directory_is_its_own_kind_and_only_looked_for_here() {
         let gone = Options { cwd: Some("/nowhere".into()), ..Options::default() };
         assert_eq!(kind(&gone).0, "config_invalid");
-        Options { execution_surface: Surface::Ssh(Ssh::new("h")), ..gone }.validate().unwrap();
+        Options { execution_surface: ExecutionSurface::Ssh(SshSurface::new("h")), ..gone }
+            .validate()
+            .unwrap();
     }
 
     #[test]
     fn files_are_not_sent_to_another_machine() {
-        let there = Options { execution_surface: Surface::Ssh(Ssh::new("h")), ..Options::default() };
+        let there =
+            Options { execution_surface: ExecutionSurface::Ssh(SshSurface::new("h")), ..Options::default() };
         for options in [
-            Options { permissions: vec![Permission::new("Bash", Action::Ask)], ..there.clone() },
+            Options { permissions: vec![Permission::new("Bash", PermissionAction::Ask)], ..there.clone() },
             Options { mcp_config: Some("{\"a\":{}}".into()), ..there.clone() },
             Options { skills: Some("/s".into()), ..there.clone() },
         ] {

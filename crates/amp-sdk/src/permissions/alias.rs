@@ -5,25 +5,25 @@ use crate::rule::Permission;
 /// The names, in the order in which the CLI adds the missing ones.
 const NAMES: [&str; 3] = ["Bash", "shell_command", "async_shell_command"];
 
-/// What the first calls by the left name, the others call by the right one.
+/// Argument names: the first tool uses the left name, the others use the right one.
 const ARGUMENTS: [(&str, &str); 2] = [("cmd", "command"), ("cwd", "workdir")];
 
 /// The rule, and behind it the same rule for the other names of its tool. Only an exact name counts, no glob and no other case.
-pub(super) fn expand(rule: &Permission) -> Vec<Permission> {
+pub(super) fn expand_aliases(rule: &Permission) -> Vec<Permission> {
     let mut rules = vec![rule.clone()];
     if !NAMES.contains(&rule.tool.as_str()) {
         return rules;
     }
     for name in NAMES {
         if name != rule.tool {
-            rules.push(renamed(rule, name));
+            rules.push(rename_tool(rule, name));
         }
     }
     rules
 }
 
 /// The rule under another name. Its arguments get the names that belong to that, whichever they had.
-fn renamed(rule: &Permission, tool: &str) -> Permission {
+fn rename_tool(rule: &Permission, tool: &str) -> Permission {
     let to_bash = tool == NAMES[0];
     let argument = |key: String| {
         let found = ARGUMENTS.iter().find(|(bash, other)| key == if to_bash { *other } else { *bash });
@@ -40,14 +40,16 @@ fn renamed(rule: &Permission, tool: &str) -> Permission {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rule::Action;
+    use crate::rule::PermissionAction;
 
     #[test]
     fn the_rule_itself_comes_first_and_keeps_its_arguments() {
-        let rule = Permission::new("shell_command", Action::Ask).matching("command", "x").matching("n", "1");
-        let tools: Vec<_> = expand(&rule).iter().map(|rule| rule.to_value().to_string()).collect();
+        let rule = Permission::new("shell_command", PermissionAction::Ask)
+            .with_match("command", "x")
+            .with_match("n", "1");
+        let tools: Vec<_> = expand_aliases(&rule).iter().map(|rule| rule.to_value().to_string()).collect();
         insta::assert_snapshot!(tools.join("\n"));
-        assert_eq!(expand(&Permission::new("bash", Action::Ask)).len(), 1);
-        assert_eq!(expand(&Permission::new("*", Action::Ask)).len(), 1);
+        assert_eq!(expand_aliases(&Permission::new("bash", PermissionAction::Ask)).len(), 1);
+        assert_eq!(expand_aliases(&Permission::new("*", PermissionAction::Ask)).len(), 1);
     }
 }

@@ -3,26 +3,26 @@
 use serde_json::{Map, Value};
 
 use super::glob::ToolGlob;
-use super::pattern::Pattern;
+use super::pattern::RulePattern;
 use crate::rule::Permission;
 
 /// A rule with its patterns compiled.
 #[derive(Debug)]
-pub(super) struct Compiled {
+pub(super) struct CompiledRule {
     pub(super) rule: Permission,
     tool: ToolGlob,
-    matches: Vec<(String, Pattern)>,
+    matches: Vec<(String, RulePattern)>,
 }
 
-impl Compiled {
+impl CompiledRule {
     pub(super) fn new(rule: Permission) -> Self {
         let matches = rule.matches.iter().flatten();
-        let matches = matches.map(|(key, pattern)| (key.clone(), Pattern::new(pattern))).collect();
+        let matches = matches.map(|(key, pattern)| (key.clone(), RulePattern::new(pattern))).collect();
         Self { tool: ToolGlob::new(&rule.tool), matches, rule }
     }
 
-    /// Whether the rule is about this call.
-    pub(super) fn applies(&self, tool: &str, args: &Map<String, Value>, context: Option<&str>) -> bool {
+    /// Reports whether the rule is about this call.
+    pub(super) fn applies_to(&self, tool: &str, args: &Map<String, Value>, context: Option<&str>) -> bool {
         let here = self.rule.context.is_none() || self.rule.context.as_deref() == context;
         here && self.tool.matches(tool)
             && self

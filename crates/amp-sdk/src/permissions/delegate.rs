@@ -5,36 +5,36 @@ use std::process::Command;
 use std::time::Duration;
 
 use amplihack_session::{
-    Deadlines, EndCause, Exit, Input, Output, RunError, RunSpec, run_blocking, run_to_end,
+    ChildInput, ChildOutput, Deadlines, EndCause, ProcessExit, RunError, RunSpec, run_blocking, run_to_end,
 };
 use amplihack_utils::env::Env;
 use serde_json::{Map, Value};
 
-use super::evaluate::{Evaluation, Rules};
-use crate::rule::Action;
+use super::evaluate::{PermissionEvaluation, PermissionRules};
+use crate::rule::PermissionAction;
 
-/// How the programs of `delegate` rules are run.
+/// Settings for running the programs of `delegate` rules.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Delegates {
-    /// Their environment; `AGENT=amp` and `AGENT_TOOL_NAME` are added. Also where they are looked up: PATH, and `~` is HOME.
+pub struct DelegatePrograms {
+    /// Environment of the programs; `AGENT=amp` and `AGENT_TOOL_NAME` are added. Also used to find them: PATH, and `~` is HOME.
     pub env: Env,
-    /// Their working directory. Default: this process's.
+    /// Working directory of the programs. Default: this process's.
     pub cwd: Option<PathBuf>,
-    /// How long one may take before it counts as failed. Default: 60 s; the CLI itself waits for ever.
+    /// Time that a program may take before it counts as failed. Default: 60 s; the CLI itself waits for ever.
     pub timeout: Duration,
 }
 
-/// What is kept of what a program says on stderr.
+/// Maximum number of bytes that are kept of a program's stderr.
 const SAID: usize = 64 * 1024;
 
-impl Delegates {
+impl DelegatePrograms {
     /// Programs run in this environment.
     pub fn new(env: Env) -> Self {
         Self { env, cwd: None, timeout: Duration::from_mins(1) }
     }
 
     /// The run of the program `to`, which reads the arguments as JSON.
-    fn run(&self, to: &str, evaluation: &Evaluation) -> RunSpec {
+    fn run_spec(&self, to: &str, evaluation: &PermissionEvaluation) -> RunSpec {
         let home = |rest: &str| Some(self.env.home()?.join(rest.trim_start_matches('/')));
         let program = to.strip_prefix("~/").and_then(home).unwrap_or_else(|| to.into());
         let mut command = Command::new(program);
@@ -44,32 +44,37 @@ impl Delegates {
             command.current_dir(cwd);
         }
         RunSpec {
-            stdin: Input::Bytes(Value::Object(evaluation.arguments.clone()).to_string().into_bytes()),
-            stdout: Output::Null,
-            stderr: Output::Tail(SAID),
+            stdin: ChildInput::Bytes(Value::Object(evaluation.arguments.clone()).to_string().into_bytes()),
+            stdout: ChildOutput::Null,
+            stderr: ChildOutput::Tail(SAID),
             deadlines: Deadlines { total: Some(self.timeout), ..Deadlines::default() },
             grace: Duration::from_millis(200),
             ..RunSpec::new(command)
         }
     }
 
-    fn settle(
+    fn settle_evaluation(
         &self,
-        mut evaluation: Evaluation,
+        mut evaluation: PermissionEvaluation,
         outcome: Result<amplihack_session::ProcessOutput, RunError>,
-    ) -> Evaluation {
+    ) -> PermissionEvaluation {
         let (action, error) = match outcome {
-            Ok(_) if amplihack_utils::sabotage::active("amp-rule-delegate") => (Action::Reject, None),
+            Ok(_) if amplihack_utils::sabotage::is_active("amp-rule-delegate") => {
+                (PermissionAction::Reject, None)
+            }
             Ok(outcome) if outcome.cause == EndCause::Ended => match outcome.exit {
-                Exit::Code(0) => (Action::Allow, None),
-                Exit::Code(1) => (Action::Ask, None),
-                _ => (Action::Reject, Some(String::from_utf8_lossy(&outcome.stderr.bytes).into_owned())),
+                ProcessExit::Code(0) => (PermissionAction::Allow, None),
+                ProcessExit::Code(1) => (PermissionAction::Ask, None),
+                _ => (
+                    PermissionAction::Reject,
+                    Some(String::from_utf8_lossy(&outcome.stderr.bytes).into_owned()),
+                ),
             },
             Ok(_) => {
                 let after = self.timeout.as_millis();
-                (Action::Reject, Some(format!("the program did not decide within {after} ms")))
+                (PermissionAction::Reject, Some(format!("the program did not decide within {after} ms")))
             }
-            Err(error) => (Action::Reject, Some(error.to_string())),
+            Err(error) => (PermissionAction::Reject, Some(error.to_string())),
         };
         evaluation.action = Some(action);
         evaluation.error = error;
@@ -77,46 +82,46 @@ impl Delegates {
     }
 }
 
-impl Rules {
-    /// What becomes of a call, with programs asked, see [`decide`].
-    pub async fn decide(
+impl PermissionRules {
+    /// Evaluates a call, with programs asked, see [`decide_call`].
+    pub async fn decide_call(
         &self,
         tool: &str,
         args: &Map<String, Value>,
         context: Option<&str>,
-        delegates: &Delegates,
-    ) -> Evaluation {
-        let evaluation = self.first(tool, args, context);
-        let Some(to) = evaluation.delegate() else { return evaluation };
-        let outcome = run_to_end(delegates.run(&to, &evaluation)).await;
-        delegates.settle(evaluation, outcome)
+        delegates: &DelegatePrograms,
+    ) -> PermissionEvaluation {
+        let evaluation = self.first_match(tool, args, context);
+        let Some(to) = evaluation.delegate_program() else { return evaluation };
+        let outcome = run_to_end(delegates.run_spec(&to, &evaluation)).await;
+        delegates.settle_evaluation(evaluation, outcome)
     }
 
-    /// The same, blocking.
-    pub fn decide_blocking(
+    /// Evaluates a call, with programs asked; blocking.
+    pub fn decide_call_blocking(
         &self,
         tool: &str,
         args: &Map<String, Value>,
         context: Option<&str>,
-        delegates: &Delegates,
-    ) -> Evaluation {
-        let evaluation = self.first(tool, args, context);
-        let Some(to) = evaluation.delegate() else { return evaluation };
-        let outcome = run_blocking(delegates.run(&to, &evaluation));
-        delegates.settle(evaluation, outcome)
+        delegates: &DelegatePrograms,
+    ) -> PermissionEvaluation {
+        let evaluation = self.first_match(tool, args, context);
+        let Some(to) = evaluation.delegate_program() else { return evaluation };
+        let outcome = run_blocking(delegates.run_spec(&to, &evaluation));
+        delegates.settle_evaluation(evaluation, outcome)
     }
 }
 
-/// What becomes of a call, as [`evaluate`](super::evaluate()), with the programs of `delegate` rules asked.
+/// Evaluates a call as [`evaluate`](super::evaluate()) does, with the programs of `delegate` rules asked.
 ///
 /// A program gets the arguments as JSON on stdin and the tool's name in `AGENT_TOOL_NAME`. It allows with exit code 0, asks with 1, rejects with
 /// any other, and what it said on stderr is the reason. One that cannot be started, or takes too long, rejects.
-pub async fn decide(
+pub async fn decide_call(
     rules: &[crate::rule::Permission],
     tool: &str,
     args: &Map<String, Value>,
     context: Option<&str>,
-    delegates: &Delegates,
-) -> Evaluation {
-    Rules::new(rules).decide(tool, args, context, delegates).await
+    delegates: &DelegatePrograms,
+) -> PermissionEvaluation {
+    PermissionRules::new(rules).decide_call(tool, args, context, delegates).await
 }

@@ -2,21 +2,21 @@
 
 use serde_json::{Map, Value};
 
-use super::compiled::Compiled;
+use super::compiled::CompiledRule;
 use super::{alias, builtin};
-use crate::rule::{Action, Permission};
+use crate::rule::{Permission, PermissionAction};
 
-/// Whose rule decided.
+/// The list that the deciding rule is from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Source {
-    /// One of the given rules.
+pub enum RuleSource {
+    /// A given rule.
     User,
-    /// One of [`builtin`](fn@super::builtin).
+    /// A rule of [`builtin_rules`](super::builtin_rules).
     BuiltIn,
 }
 
-impl Source {
+impl RuleSource {
     /// As the CLI writes it.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -29,40 +29,40 @@ impl Source {
 /// The rule that decided.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
-pub struct Matched {
+pub struct MatchedRule {
     /// The rule, under the name of the shell tool by which it matched.
     pub entry: Permission,
-    /// Its place in its list, from 0. Each of the user's rules for the shell tool counts for three, one a name.
+    /// Index of the rule in its list, from 0. Each of the user's rules for the shell tool counts for three, one a name.
     pub index: usize,
-    /// Which list.
-    pub source: Source,
+    /// List that the rule is from.
+    pub source: RuleSource,
 }
 
-/// What becomes of a call.
+/// Result of the evaluation of a call.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
-pub struct Evaluation {
+pub struct PermissionEvaluation {
     /// The tool that was asked about.
     pub tool: String,
-    /// Its arguments.
+    /// Arguments of the call.
     pub arguments: Map<String, Value>,
-    /// Where the call would be made: `thread`, `subagent`; `None`: not said.
+    /// Context of the call: `thread`, `subagent`; `None`: not given.
     pub context: Option<String>,
-    /// Allow, ask or reject; `None`: no rule is about this call, and the CLI lets it run. Never [`Action::Delegate`].
-    pub action: Option<Action>,
+    /// Allow, ask or reject; `None`: no rule is about this call, and the CLI lets it run. Never [`PermissionAction::Delegate`].
+    pub action: Option<PermissionAction>,
     /// The rule that decided.
-    pub matched: Option<Matched>,
-    /// Why a rejected call is rejected, where the rule or its program says so.
+    pub matched: Option<MatchedRule>,
+    /// Reason for a rejection, where the rule or its program gives one.
     pub error: Option<String>,
 }
 
-impl Evaluation {
+impl PermissionEvaluation {
     /// The exit code of `amp permissions test`: 0 to run, 1 to ask, 2 to reject.
     pub fn exit_code(&self) -> u8 {
         match self.action {
-            None | Some(Action::Allow) => 0,
-            Some(Action::Ask) => 1,
-            Some(Action::Reject | Action::Delegate) => 2,
+            None | Some(PermissionAction::Allow) => 0,
+            Some(PermissionAction::Ask) => 1,
+            Some(PermissionAction::Reject | PermissionAction::Delegate) => 2,
         }
     }
 
@@ -75,9 +75,9 @@ impl Evaluation {
         if let Some(context) = &self.context {
             map.insert("context".into(), context.clone().into());
         }
-        map.insert("action".into(), self.action.map(Action::as_str).into());
+        map.insert("action".into(), self.action.map(PermissionAction::as_str).into());
         if let Some(matched) = &self.matched {
-            map.insert("matchedEntry".into(), known(&matched.entry));
+            map.insert("matchedEntry".into(), known_wire_form(&matched.entry));
         }
         if let Some(error) = &self.error {
             map.insert("error".into(), error.clone().into());
@@ -91,7 +91,7 @@ impl Evaluation {
 }
 
 /// The wire form with the keys that the CLI knows, in its order.
-fn known(rule: &Permission) -> Value {
+fn known_wire_form(rule: &Permission) -> Value {
     let Value::Object(mut all) = rule.to_value() else { return Value::Null };
     let keys = ["tool", "matches", "action", "context", "to", "message"];
     Value::Object(keys.into_iter().filter_map(|key| Some((key.to_owned(), all.remove(key)?))).collect())
@@ -99,40 +99,51 @@ fn known(rule: &Permission) -> Value {
 
 /// The rules for one evaluator: the user's before the CLI's own.
 #[derive(Debug)]
-pub struct Rules {
-    user: Vec<Compiled>,
+pub struct PermissionRules {
+    user: Vec<CompiledRule>,
 }
 
-impl Rules {
-    /// Compiles the user's rules, first match first. Rules that the CLI would refuse are for [`check`](super::check) to find.
+impl PermissionRules {
+    /// Compiles the user's rules, first match first. Rules that the CLI would refuse are for [`check_rules`](super::check_rules) to find.
     pub fn new<'a>(rules: impl IntoIterator<Item = &'a Permission>) -> Self {
-        let user = rules.into_iter().flat_map(alias::expand).map(Compiled::new).collect();
+        let user = rules.into_iter().flat_map(alias::expand_aliases).map(CompiledRule::new).collect();
         Self { user }
     }
 
-    /// What becomes of a call, see [`evaluate`].
-    pub fn evaluate(&self, tool: &str, args: &Map<String, Value>, context: Option<&str>) -> Evaluation {
-        let mut evaluation = self.first(tool, args, context);
-        if let Some(program) = evaluation.delegate() {
+    /// Evaluates a call, see [`evaluate`].
+    pub fn evaluate(
+        &self,
+        tool: &str,
+        args: &Map<String, Value>,
+        context: Option<&str>,
+    ) -> PermissionEvaluation {
+        let mut evaluation = self.first_match(tool, args, context);
+        if let Some(program) = evaluation.delegate_program() {
             evaluation.error =
                 Some(format!("{program} was not asked: an evaluation by rules alone starts no program"));
-            evaluation.action = Some(Action::Reject);
+            evaluation.action = Some(PermissionAction::Reject);
         }
         evaluation
     }
 
-    /// The first rule about the call. Its action may be [`Action::Delegate`].
-    pub(super) fn first(&self, tool: &str, args: &Map<String, Value>, context: Option<&str>) -> Evaluation {
-        let find = |list: &[Compiled], source| {
-            let index = list.iter().position(|rule| rule.applies(tool, args, context))?;
-            Some(Matched { entry: list[index].rule.clone(), index, source })
+    /// The first rule about the call. Its action may be [`PermissionAction::Delegate`].
+    pub(super) fn first_match(
+        &self,
+        tool: &str,
+        args: &Map<String, Value>,
+        context: Option<&str>,
+    ) -> PermissionEvaluation {
+        let find = |list: &[CompiledRule], source| {
+            let index = list.iter().position(|rule| rule.applies_to(tool, args, context))?;
+            Some(MatchedRule { entry: list[index].rule.clone(), index, source })
         };
-        let matched = find(&self.user, Source::User).or_else(|| find(builtin::compiled(), Source::BuiltIn));
-        let message = |matched: &Matched| match matched.entry.action {
-            Action::Reject => matched.entry.extra.get("message")?.as_str().map(str::to_owned),
+        let matched = find(&self.user, RuleSource::User)
+            .or_else(|| find(builtin::compiled_rules(), RuleSource::BuiltIn));
+        let message = |matched: &MatchedRule| match matched.entry.action {
+            PermissionAction::Reject => matched.entry.extra.get("message")?.as_str().map(str::to_owned),
             _ => None,
         };
-        Evaluation {
+        PermissionEvaluation {
             tool: tool.to_owned(),
             arguments: args.clone(),
             context: context.map(str::to_owned),
@@ -143,16 +154,16 @@ impl Rules {
     }
 }
 
-impl Evaluation {
+impl PermissionEvaluation {
     /// The program that has yet to decide.
-    pub(super) fn delegate(&self) -> Option<String> {
-        let delegated = self.action == Some(Action::Delegate);
+    pub(super) fn delegate_program(&self) -> Option<String> {
+        let delegated = self.action == Some(PermissionAction::Delegate);
         let matched = self.matched.as_ref().filter(|_| delegated)?;
         Some(matched.entry.to.clone().unwrap_or_default())
     }
 }
 
-/// What becomes of a call of `tool` with `args` under the user's `rules` and, after them, the CLI's own. Starts nothing.
+/// Evaluates a call of `tool` with `args` under the user's `rules` and, after them, the CLI's own. Starts nothing.
 ///
 /// The first rule that is about the call decides. A rule is about a call if
 /// - its `tool`, a glob with `*` and `{a,b}`, is the tool's name in any case;
@@ -164,17 +175,17 @@ impl Evaluation {
 ///
 /// A rule for `Bash`, `shell_command` or `async_shell_command` is a rule for all three.
 ///
-/// A rule that delegates to a program rejects, since no program is started here; [`decide`](super::decide) asks it.
+/// A rule that delegates to a program rejects, since no program is started here; [`decide_call`](super::decide_call) asks it.
 ///
 /// ```
 /// use amp_sdk::permissions::evaluate;
-/// use amp_sdk::{Action, Permission};
+/// use amp_sdk::{Permission, PermissionAction};
 /// use serde_json::{Map, json};
 ///
-/// let rules = [Permission::new("Bash", Action::Reject).matching("cmd", "rm *")];
+/// let rules = [Permission::new("Bash", PermissionAction::Reject).with_match("cmd", "rm *")];
 /// let serde_json::Value::Object(args) = json!({"command": "rm -r build"}) else { unreachable!() };
 /// let evaluation = evaluate(&rules, "shell_command", &args, None);
-/// assert_eq!(evaluation.action, Some(Action::Reject));
+/// assert_eq!(evaluation.action, Some(PermissionAction::Reject));
 /// assert_eq!(evaluation.matched.unwrap().index, 1);
 /// assert_eq!(evaluate(&[], "my_tool", &Map::new(), None).action, None);
 /// ```
@@ -183,6 +194,6 @@ pub fn evaluate(
     tool: &str,
     args: &Map<String, Value>,
     context: Option<&str>,
-) -> Evaluation {
-    Rules::new(rules).evaluate(tool, args, context)
+) -> PermissionEvaluation {
+    PermissionRules::new(rules).evaluate(tool, args, context)
 }

@@ -1,7 +1,7 @@
 //! The two globs of permission rules: names of tools as file names are matched, in any case, and values with `*` alone.
 
-/// Whether `text` is what `pattern` means, when only `*` is special: any run of characters, also none.
-pub(super) fn star(pattern: &str, text: &str) -> bool {
+/// Reports whether `text` matches `pattern`, when only `*` is special: any run of characters, also none.
+pub(super) fn matches_star(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('*');
     let first = parts.next().unwrap_or_default();
     let Some(mut rest) = text.strip_prefix(first) else { return false };
@@ -18,30 +18,30 @@ pub(super) fn star(pattern: &str, text: &str) -> bool {
 pub(super) struct ToolGlob {
     /// The pattern in lower case.
     whole: String,
-    /// What its braces stand for.
-    alternatives: Vec<Vec<Token>>,
+    /// Token lists, a list for each alternative of the braces.
+    alternatives: Vec<Vec<GlobToken>>,
 }
 
 /// A piece of a pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Token {
-    /// This character.
+enum GlobToken {
+    /// Exactly the given character.
     One(char),
     /// Any character but `/`.
     Any,
     /// Any run of characters but `/`.
     Run,
-    /// One of these ranges, or none of them.
+    /// A character of the ranges, or, if negated, a character of none of them.
     Class { ranges: Vec<(char, char)>, negated: bool },
 }
 
-/// How many alternatives one pattern may stand for: enough for any list of tools, too few to fill the memory.
+/// Maximum number of alternatives in a pattern: enough for any list of tools, too few to fill the memory.
 const MOST: usize = 4096;
 
 impl ToolGlob {
     pub(super) fn new(pattern: &str) -> Self {
         let whole = pattern.to_lowercase();
-        let alternatives = expanded(&whole).iter().map(|pattern| tokens(pattern)).collect();
+        let alternatives = expand_braces(&whole).iter().map(|pattern| parse_tokens(pattern)).collect();
         Self { whole, alternatives }
     }
 
@@ -51,18 +51,18 @@ impl ToolGlob {
             return true;
         }
         let tool: Vec<char> = tool.chars().collect();
-        self.alternatives.iter().any(|tokens| run(tokens, &tool))
+        self.alternatives.iter().any(|tokens| match_tokens(tokens, &tool))
     }
 }
 
-/// What the braces of `pattern` stand for, outermost first.
-fn expanded(pattern: &str) -> Vec<String> {
+/// Expands the braces of `pattern`, outermost first.
+fn expand_braces(pattern: &str) -> Vec<String> {
     let (mut open, mut done) = (vec![pattern.to_owned()], Vec::new());
     while let Some(pattern) = open.pop() {
         if done.len() + open.len() > MOST {
             break;
         }
-        match braces(&pattern) {
+        match find_braces(&pattern) {
             None => done.push(pattern),
             Some((start, end, alternatives)) => {
                 let (before, after) = (&pattern[..start], &pattern[end..]);
@@ -74,9 +74,9 @@ fn expanded(pattern: &str) -> Vec<String> {
 }
 
 /// The first braces that hold a comma or a range of numbers: where they begin, where they end, what they stand for.
-fn braces(pattern: &str) -> Option<(usize, usize, Vec<String>)> {
+fn find_braces(pattern: &str) -> Option<(usize, usize, Vec<String>)> {
     let mut from = 0;
-    while let Some(start) = unescaped(pattern, from, '{') {
+    while let Some(start) = find_unescaped(pattern, from, '{') {
         let (mut depth, mut commas, mut at) = (0_usize, vec![start], start);
         while let Some(c) = pattern[at..].chars().next() {
             match c {
@@ -86,8 +86,11 @@ fn braces(pattern: &str) -> Option<(usize, usize, Vec<String>)> {
                 '}' if depth == 1 => {
                     commas.push(at);
                     let parts = commas.windows(2).map(|two| pattern[two[0] + 1..two[1]].to_owned());
-                    let parts =
-                        if commas.len() > 2 { Some(parts.collect()) } else { range(&pattern[start + 1..at]) };
+                    let parts = if commas.len() > 2 {
+                        Some(parts.collect())
+                    } else {
+                        number_range(&pattern[start + 1..at])
+                    };
                     if let Some(parts) = parts {
                         return Some((start, at + 1, parts));
                     }
@@ -104,15 +107,15 @@ fn braces(pattern: &str) -> Option<(usize, usize, Vec<String>)> {
 }
 
 /// The numbers of `1..3`, in either direction.
-fn range(text: &str) -> Option<Vec<String>> {
+fn number_range(text: &str) -> Option<Vec<String>> {
     let (from, to) = text.split_once("..")?;
     let (from, to): (i32, i32) = (from.parse().ok()?, to.parse().ok()?);
     let numbers = from.min(to)..=from.max(to);
     (from.abs_diff(to) < 4096).then(|| numbers.map(|number| number.to_string()).collect())
 }
 
-/// Where `wanted` stands without a `\` before it.
-fn unescaped(pattern: &str, from: usize, wanted: char) -> Option<usize> {
+/// Finds `wanted` without a `\` before it.
+fn find_unescaped(pattern: &str, from: usize, wanted: char) -> Option<usize> {
     let mut chars = pattern.char_indices();
     while let Some((at, c)) = chars.next() {
         match c {
@@ -126,34 +129,34 @@ fn unescaped(pattern: &str, from: usize, wanted: char) -> Option<usize> {
     None
 }
 
-fn tokens(pattern: &str) -> Vec<Token> {
+fn parse_tokens(pattern: &str) -> Vec<GlobToken> {
     let chars: Vec<char> = pattern.chars().collect();
     let (mut tokens, mut at) = (Vec::new(), 0);
     while let Some(&c) = chars.get(at) {
         at += 1;
         match c {
-            '*' if tokens.last() == Some(&Token::Run) => {}
-            '*' => tokens.push(Token::Run),
-            '?' => tokens.push(Token::Any),
+            '*' if tokens.last() == Some(&GlobToken::Run) => {}
+            '*' => tokens.push(GlobToken::Run),
+            '?' => tokens.push(GlobToken::Any),
             '\\' => {
-                tokens.push(Token::One(chars.get(at).copied().unwrap_or('\\')));
+                tokens.push(GlobToken::One(chars.get(at).copied().unwrap_or('\\')));
                 at += 1;
             }
-            '[' => match class(&chars[at..]) {
+            '[' => match parse_class(&chars[at..]) {
                 Some((token, length)) => {
                     tokens.push(token);
                     at += length;
                 }
-                None => tokens.push(Token::One('[')),
+                None => tokens.push(GlobToken::One('[')),
             },
-            c => tokens.push(Token::One(c)),
+            c => tokens.push(GlobToken::One(c)),
         }
     }
     tokens
 }
 
 /// The class whose `[` was just read, and how long the rest of it is.
-fn class(chars: &[char]) -> Option<(Token, usize)> {
+fn parse_class(chars: &[char]) -> Option<(GlobToken, usize)> {
     let negated = matches!(chars.first(), Some('!' | '^'));
     let first = usize::from(negated);
     let end = (first + 1..chars.len()).find(|&at| chars[at] == ']')?;
@@ -167,11 +170,11 @@ fn class(chars: &[char]) -> Option<(Token, usize)> {
             at += 1;
         }
     }
-    Some((Token::Class { ranges, negated }, end + 1))
+    Some((GlobToken::Class { ranges, negated }, end + 1))
 }
 
-impl Token {
-    fn takes(&self, c: char) -> bool {
+impl GlobToken {
+    fn matches_char(&self, c: char) -> bool {
         match self {
             Self::One(one) => *one == c,
             Self::Any => c != '/',
@@ -183,17 +186,17 @@ impl Token {
     }
 }
 
-/// Whether `tokens` take the whole of `text`. Goes back to the last run only, so that the time stays a product of both lengths.
-fn run(tokens: &[Token], text: &[char]) -> bool {
+/// Reports whether `tokens` match all of `text`. Backtracks to the last run only, so that the time stays a product of both lengths.
+fn match_tokens(tokens: &[GlobToken], text: &[char]) -> bool {
     let (mut token, mut at, mut back) = (0, 0, None);
     loop {
         match tokens.get(token) {
-            Some(Token::Run) => {
+            Some(GlobToken::Run) => {
                 back = Some((token + 1, at));
                 token += 1;
                 continue;
             }
-            Some(one) if text.get(at).is_some_and(|c| one.takes(*c)) => {
+            Some(one) if text.get(at).is_some_and(|c| one.matches_char(*c)) => {
                 (token, at) = (token + 1, at + 1);
                 continue;
             }
@@ -219,7 +222,7 @@ mod tests {
     #[test]
     fn braces_nest_and_stand_for_themselves_without_a_comma() {
         let all = |pattern: &str| {
-            let mut all = expanded(pattern);
+            let mut all = expand_braces(pattern);
             all.sort();
             all.join(" ")
         };
@@ -228,17 +231,17 @@ mod tests {
         assert_eq!(all("{a,b"), "{a,b");
         assert_eq!(all("x{3..1}"), "x1 x2 x3");
         assert_eq!(all("\\{a,b}"), "\\{a,b}");
-        assert!(expanded(&"{a,b}".repeat(40)).len() <= MOST + 1);
+        assert!(expand_braces(&"{a,b}".repeat(40)).len() <= MOST + 1);
     }
 
     proptest! {
         #[test]
         fn a_star_takes_anything(parts in prop::collection::vec("[ab/\n]{0,3}", 1..4), fill in "[abc\n]{0,4}") {
             let text = parts.join(&fill);
-            prop_assert!(star(&parts.join("*"), &text));
+            prop_assert!(matches_star(&parts.join("*"), &text));
             let longer = text + "z";
             let open = parts.len() > 1 && parts.last().is_some_and(String::is_empty);
-            prop_assert_eq!(star(&parts.join("*"), &longer), open);
+            prop_assert_eq!(matches_star(&parts.join("*"), &longer), open);
         }
 
         #[test]

@@ -1,13 +1,13 @@
-//! What an argument is compared with: a text, a glob over lines, a JavaScript regular expression, another literal, or alternatives.
+//! Patterns for arguments: a text, a glob over lines, a JavaScript regular expression, another literal, or alternatives.
 
 use regress::{Flags, Regex};
 use serde_json::Value;
 
 use super::glob;
 
-/// One pattern of `matches`, ready to be asked.
+/// A compiled pattern of `matches`.
 #[derive(Debug)]
-pub(super) enum Pattern {
+pub(super) enum RulePattern {
     /// A text without a `*`: it has to be the whole value.
     Exact(String),
     /// A text in which only `*` is special. It has to match a whole line, and any line will do.
@@ -19,22 +19,22 @@ pub(super) enum Pattern {
     /// A number, `true`, `null`, …: matches only itself.
     Literal(Value),
     /// Any of these.
-    Any(Vec<Pattern>),
+    Any(Vec<RulePattern>),
 }
 
 /// The ends of lines that JavaScript knows.
 const LINE_ENDS: [char; 4] = ['\n', '\r', '\u{2028}', '\u{2029}'];
 
-impl Pattern {
+impl RulePattern {
     pub(super) fn new(pattern: &Value) -> Self {
         match pattern {
-            Value::String(text) => Self::text(text),
+            Value::String(text) => Self::from_text(text),
             // Alternatives do not nest: a list within a list is a literal.
             Value::Array(alternatives) => Self::Any(
                 alternatives
                     .iter()
                     .map(|one| match one {
-                        Value::String(text) => Self::text(text),
+                        Value::String(text) => Self::from_text(text),
                         other => Self::Literal(other.clone()),
                     })
                     .collect(),
@@ -43,19 +43,19 @@ impl Pattern {
         }
     }
 
-    fn text(text: &str) -> Self {
-        match expression(text) {
-            Some(expression) => Self::regex(expression),
+    fn from_text(text: &str) -> Self {
+        match regex_source(text) {
+            Some(expression) => Self::from_regex(expression),
             None if !text.contains('*') => Self::Exact(text.to_owned()),
             None if text.contains(LINE_ENDS) => {
-                let parts: Vec<String> = text.split('*').map(escaped).collect();
-                Self::regex(&format!("^{}$", parts.join(".*")))
+                let parts: Vec<String> = text.split('*').map(escape_regex).collect();
+                Self::from_regex(&format!("^{}$", parts.join(".*")))
             }
             None => Self::Glob(text.to_owned()),
         }
     }
 
-    fn regex(expression: &str) -> Self {
+    fn from_regex(expression: &str) -> Self {
         // As `new RegExp(…, "m")`: `^` and `$` are the ends of any line.
         let flags = Flags { multiline: true, ..Flags::default() };
         Regex::with_flags(&without_code_points(expression), flags)
@@ -66,7 +66,7 @@ impl Pattern {
         match (self, value) {
             (Self::Exact(exact), Value::String(text)) => exact == text,
             (Self::Glob(pattern), Value::String(text)) => {
-                text.split(LINE_ENDS).any(|line| glob::star(pattern, line))
+                text.split(LINE_ENDS).any(|line| glob::matches_star(pattern, line))
             }
             (Self::Regex(regex), Value::String(text)) => {
                 // JavaScript sees UTF-16: one character outside of the first plane is two for `.`.
@@ -94,17 +94,17 @@ fn without_code_points(expression: &str) -> String {
     out + rest
 }
 
-/// What is between the slashes of `/…/`; `//` is a text like any other.
-fn expression(text: &str) -> Option<&str> {
+/// Returns the text between the slashes of `/…/`; `//` is a text like any other.
+fn regex_source(text: &str) -> Option<&str> {
     text.strip_prefix('/')?.strip_suffix('/').filter(|inner| !inner.is_empty())
 }
 
-/// Whether `pattern` is a `/…/` that does not compile, so that its rule never matches.
+/// Reports whether `pattern` is a `/…/` that does not compile, so that its rule never matches.
 pub fn never_matches(pattern: &str) -> bool {
-    matches!(Pattern::text(pattern), Pattern::Never)
+    matches!(RulePattern::from_text(pattern), RulePattern::Never)
 }
 
-fn escaped(text: &str) -> String {
+fn escape_regex(text: &str) -> String {
     let mut out = String::new();
     for c in text.chars() {
         if "\\^$.|?*+()[]{}/".contains(c) {

@@ -1,9 +1,9 @@
-//! What a fake was told.
+//! Records of the calls of a fake.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// One call of a fake. Bytes that are not UTF-8 are replaced.
+/// A call of a fake. Bytes that are not UTF-8 are replaced.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FakeCall {
@@ -15,20 +15,20 @@ pub struct FakeCall {
     pub env: BTreeMap<String, String>,
     /// The working directory.
     pub cwd: PathBuf,
-    /// What the files were that the arguments named, where they were files of at most 1 MiB: by the argument.
+    /// Contents of the files that the arguments named, where they were files of at most 1 MiB: by the argument.
     pub files: BTreeMap<String, String>,
 }
 
 /// Reads the directories `1`, `2`, ….
-pub(super) fn read(calls: &Path) -> Vec<FakeCall> {
+pub(super) fn read_calls(calls: &Path) -> Vec<FakeCall> {
     (1..=u32::MAX)
         .map(|number| calls.join(number.to_string()))
         .take_while(|call| call.is_dir())
-        .map(|call| one(&call))
+        .map(|call| read_call(&call))
         .collect()
 }
 
-fn one(call: &Path) -> FakeCall {
+fn read_call(call: &Path) -> FakeCall {
     let text = |name: &str| {
         String::from_utf8_lossy(&std::fs::read(call.join(name)).unwrap_or_default()).into_owned()
     };

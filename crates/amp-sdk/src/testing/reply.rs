@@ -1,12 +1,12 @@
-//! What a fake plays.
+//! Replies that a fake plays.
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-/// One step of a reply.
+/// A step of a reply.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Step {
+pub(super) enum ReplyStep {
     Stdout(Vec<u8>),
     Stderr(Vec<u8>),
     Pause(Duration),
@@ -14,14 +14,14 @@ pub(super) enum Step {
     Exit(u8),
 }
 
-/// What a fake does when it is called: its steps in order, then exit code 0.
+/// Reply of a fake to a call: its steps in order, then exit code 0.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Reply {
-    pub(super) steps: Vec<Step>,
+pub struct FakeReply {
+    pub(super) steps: Vec<ReplyStep>,
     pub(super) deaf: bool,
 }
 
-impl Reply {
+impl FakeReply {
     /// Nothing: exit code 0 at once.
     pub fn new() -> Self {
         Self::default()
@@ -41,7 +41,7 @@ impl Reply {
         Self::new().init().message(&result).exit(1)
     }
 
-    fn step(mut self, step: Step) -> Self {
+    fn push_step(mut self, step: ReplyStep) -> Self {
         self.steps.push(step);
         self
     }
@@ -64,16 +64,19 @@ impl Reply {
     /// A text of the agent's.
     #[must_use]
     pub fn assistant(self, text: &str) -> Self {
-        self.says(&json!([{ "type": "text", "text": text }]), "end_turn")
+        self.push_assistant(&json!([{ "type": "text", "text": text }]), "end_turn")
     }
 
     /// A tool call of the agent's.
     #[must_use]
     pub fn tool_use(self, id: &str, tool: &str, input: &Value) -> Self {
-        self.says(&json!([{ "type": "tool_use", "id": id, "name": tool, "input": input }]), "tool_use")
+        self.push_assistant(
+            &json!([{ "type": "tool_use", "id": id, "name": tool, "input": input }]),
+            "tool_use",
+        )
     }
 
-    fn says(self, content: &Value, stop_reason: &str) -> Self {
+    fn push_assistant(self, content: &Value, stop_reason: &str) -> Self {
         let id = format!("msg_{}", self.steps.len());
         self.message(&json!({
             "type": "assistant", "session_id": super::THREAD, "parent_tool_use_id": null,
@@ -84,7 +87,7 @@ impl Reply {
         }))
     }
 
-    /// What a tool answered.
+    /// Writes the answer of a tool.
     #[must_use]
     pub fn tool_result(self, id: &str, content: &str, is_error: bool) -> Self {
         let block =
@@ -107,36 +110,36 @@ impl Reply {
     /// Writes this to standard output, as it is.
     #[must_use]
     pub fn text(self, text: impl Into<Vec<u8>>) -> Self {
-        self.step(Step::Stdout(text.into()))
+        self.push_step(ReplyStep::Stdout(text.into()))
     }
 
     /// Writes this to standard error, as it is.
     #[must_use]
     pub fn stderr(self, text: impl Into<Vec<u8>>) -> Self {
-        self.step(Step::Stderr(text.into()))
+        self.push_step(ReplyStep::Stderr(text.into()))
     }
 
     /// Waits.
     #[must_use]
     pub fn pause(self, time: Duration) -> Self {
-        self.step(Step::Pause(time))
+        self.push_step(ReplyStep::Pause(time))
     }
 
     /// Leaves a process behind that keeps both outputs open for this long.
     #[must_use]
     pub fn leave_behind(self, time: Duration) -> Self {
-        self.step(Step::Behind(time))
+        self.push_step(ReplyStep::Behind(time))
     }
 
     /// Ends with this code; later steps are not played.
     #[must_use]
     pub fn exit(self, code: u8) -> Self {
-        self.step(Step::Exit(code))
+        self.push_step(ReplyStep::Exit(code))
     }
 
     /// Closes standard input unread. Without it everything is read before the first step.
     #[must_use]
-    pub fn deaf(mut self) -> Self {
+    pub fn ignore_stdin(mut self) -> Self {
         self.deaf = true;
         self
     }

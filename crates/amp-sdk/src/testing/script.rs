@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-use super::reply::{Reply, Step};
+use super::reply::{FakeReply, ReplyStep};
 
 /// Notes down one call. Directories are made, not opened, since that is what two calls at the same time cannot both do.
 const NOTE: &str = r#"
@@ -24,57 +24,62 @@ hear() { command -p cat > "$C/stdin"; }
 "#;
 
 /// The script of a fake in `dir`; what it writes is put into files there.
-pub(super) fn write(
+pub(super) fn write_script(
     dir: &Path,
     version: &str,
-    commands: &[(Vec<String>, Reply)],
-    runs: &[Reply],
+    commands: &[(Vec<String>, FakeReply)],
+    runs: &[FakeReply],
 ) -> io::Result<String> {
-    let mut script = format!("#!/bin/sh\nD={}\n", quoted(&dir.to_string_lossy()));
+    let mut script = format!("#!/bin/sh\nD={}\n", quote_word(&dir.to_string_lossy()));
     let _ = write!(
         script,
         "case \" $* \" in *' --version '*) printf '%s\\n' {}; exit 0;; esac\n{NOTE}",
-        quoted(&format!("{version} (fake)"))
+        quote_word(&format!("{version} (fake)"))
     );
-    let mut data = Data { dir: &dir.join("data"), count: 0 };
+    let mut data = ScriptData { dir: &dir.join("data"), count: 0 };
     script.push_str("case \" $* \" in\n");
     for (words, reply) in commands {
-        let _ = write!(script, "*{}*)\n{};;\n", quoted(&format!(" {} ", words.join(" "))), data.play(reply)?);
+        let _ = write!(
+            script,
+            "*{}*)\n{};;\n",
+            quote_word(&format!(" {} ", words.join(" "))),
+            data.play_commands(reply)?
+        );
     }
     script
         .push_str("esac\nr=1\nwhile ! command -p mkdir \"$D/runs/$r\" 2>/dev/null; do r=$((r + 1)); done\n");
     let _ = writeln!(script, "[ $r -le {0} ] || r={0}\ncase $r in", runs.len());
     for (at, reply) in runs.iter().enumerate() {
-        let _ = write!(script, "{})\n{};;\n", at + 1, data.play(reply)?);
+        let _ = write!(script, "{})\n{};;\n", at + 1, data.play_commands(reply)?);
     }
     script.push_str("esac\n");
     Ok(script)
 }
 
 /// The files of what is written.
-struct Data<'a> {
+struct ScriptData<'a> {
     dir: &'a Path,
     count: usize,
 }
 
-impl Data<'_> {
-    fn file(&mut self, bytes: &[u8]) -> io::Result<String> {
+impl ScriptData<'_> {
+    fn write_file(&mut self, bytes: &[u8]) -> io::Result<String> {
         self.count += 1;
         let path = self.dir.join(self.count.to_string());
         std::fs::write(&path, bytes)?;
-        Ok(quoted(&path.to_string_lossy()))
+        Ok(quote_word(&path.to_string_lossy()))
     }
 
     /// The commands that play a reply and exit.
-    fn play(&mut self, reply: &Reply) -> io::Result<String> {
+    fn play_commands(&mut self, reply: &FakeReply) -> io::Result<String> {
         let mut lines = String::from(if reply.deaf { "exec 0<&-\n" } else { "hear\n" });
         for step in &reply.steps {
             let line = match step {
-                Step::Stdout(bytes) => format!("command -p cat {}", self.file(bytes)?),
-                Step::Stderr(bytes) => format!("command -p cat {} >&2", self.file(bytes)?),
-                Step::Pause(time) => format!("command -p sleep {}", seconds(*time)),
-                Step::Behind(time) => format!("command -p sleep {} &", seconds(*time)),
-                Step::Exit(code) => format!("exit {code}"),
+                ReplyStep::Stdout(bytes) => format!("command -p cat {}", self.write_file(bytes)?),
+                ReplyStep::Stderr(bytes) => format!("command -p cat {} >&2", self.write_file(bytes)?),
+                ReplyStep::Pause(time) => format!("command -p sleep {}", format_seconds(*time)),
+                ReplyStep::Behind(time) => format!("command -p sleep {} &", format_seconds(*time)),
+                ReplyStep::Exit(code) => format!("exit {code}"),
             };
             lines.push_str(&line);
             lines.push('\n');
@@ -84,10 +89,10 @@ impl Data<'_> {
     }
 }
 
-fn seconds(time: Duration) -> String {
+fn format_seconds(time: Duration) -> String {
     format!("{}.{:03}", time.as_secs(), time.subsec_millis())
 }
 
-fn quoted(word: &str) -> String {
+fn quote_word(word: &str) -> String {
     format!("'{}'", word.replace('\'', "'\\''"))
 }

@@ -1,12 +1,12 @@
-//! One line of the list of threads.
+//! A line of the list of threads.
 
 use semver::Version;
 use serde_json::{Map, Value};
 
-use super::{List, bare_id, table};
-use crate::capability::Feature;
+use super::{ThreadListOptions, bare_id, table};
+use crate::capability::CliFeature;
 use crate::error::Result;
-use crate::manage::{Answer, Call, Words};
+use crate::manage::{CommandAnswer, CommandWords, ManagementCall};
 
 /// A thread in a list.
 ///
@@ -22,7 +22,7 @@ pub struct ThreadSummary {
     pub last_updated: Option<String>,
     /// In lower case; only tables have it.
     pub visibility: Option<String>,
-    /// How many messages.
+    /// Number of messages; absent if the CLI does not give it.
     pub messages: Option<u64>,
     /// Further fields of the wire form, and known ones in an unknown form.
     pub extra: Map<String, Value>,
@@ -53,7 +53,7 @@ impl ThreadSummary {
             last_updated: updated,
             visibility,
             messages,
-            extra: if amplihack_utils::sabotage::active("amp-list-threads") { Map::new() } else { map },
+            extra: if amplihack_utils::sabotage::is_active("amp-list-threads") { Map::new() } else { map },
         })
     }
 
@@ -78,23 +78,26 @@ impl ThreadSummary {
 }
 
 /// The command: JSON where the CLI has it, else the table.
-pub(super) fn list(which: &List, version: Option<&Version>) -> Call<Vec<ThreadSummary>> {
-    let json = Feature::ThreadsListJson.support(version).usable();
-    let words = Words::new(&["threads", "list"])
-        .switch("--include-archived", which.include_archived)
-        .number("--limit", which.limit)
-        .number("--offset", which.offset)
-        .switch("--json", json);
-    Call::new(words, &[Feature::ThreadsList], read)
+pub(super) fn list_call(
+    which: &ThreadListOptions,
+    version: Option<&Version>,
+) -> ManagementCall<Vec<ThreadSummary>> {
+    let json = CliFeature::ThreadsListJson.support_in(version).is_usable();
+    let words = CommandWords::new(&["threads", "list"])
+        .with_switch("--include-archived", which.include_archived)
+        .with_number("--limit", which.limit)
+        .with_number("--offset", which.offset)
+        .with_switch("--json", json);
+    ManagementCall::new(words, &[CliFeature::ThreadsList], parse_threads)
 }
 
-fn read(answer: &Answer) -> Result<Vec<ThreadSummary>> {
+fn parse_threads(answer: &CommandAnswer) -> Result<Vec<ThreadSummary>> {
     let text = answer.stdout.trim();
     if text.starts_with('[') {
         let list: Vec<Value> =
-            serde_json::from_str(text).map_err(|error| answer.unreadable(error.to_string()))?;
+            serde_json::from_str(text).map_err(|error| answer.unreadable_error(error.to_string()))?;
         let list: std::result::Result<Vec<_>, String> = list.into_iter().map(ThreadSummary::read).collect();
-        return list.map_err(|why| answer.unreadable(why));
+        return list.map_err(|why| answer.unreadable_error(why));
     }
-    table::read(text).map_err(|why| answer.unreadable(why))
+    table::parse_table(text).map_err(|why| answer.unreadable_error(why))
 }

@@ -5,7 +5,7 @@ use super::{ThreadSummary, bare_id};
 /// Reads a table. The header is left out if a rule follows it; `no …` in the first line is an empty list.
 ///
 /// Columns are separated by two blanks or more. A title may hold such blanks too: the last four columns are told from the end.
-pub(super) fn read(text: &str) -> Result<Vec<ThreadSummary>, String> {
+pub(super) fn parse_table(text: &str) -> Result<Vec<ThreadSummary>, String> {
     let lines: Vec<&str> = text.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
     let Some(first) = lines.first() else { return Ok(Vec::new()) };
     if first.to_lowercase().starts_with("no ") {
@@ -13,14 +13,14 @@ pub(super) fn read(text: &str) -> Result<Vec<ThreadSummary>, String> {
     }
     let headed = first.contains("Thread ID") || first.contains("Thread URL");
     let headed = headed && lines.get(1).is_some_and(|line| is_rule(line));
-    lines.iter().skip(if headed { 2 } else { 0 }).map(|line| row(line)).collect()
+    lines.iter().skip(if headed { 2 } else { 0 }).map(|line| parse_row(line)).collect()
 }
 
 fn is_rule(line: &str) -> bool {
     !line.is_empty() && line.chars().all(|c| c.is_whitespace() || matches!(c, '─' | '-' | '━' | '='))
 }
 
-fn row(line: &str) -> Result<ThreadSummary, String> {
+fn parse_row(line: &str) -> Result<ThreadSummary, String> {
     let bad = || format!("the line {line:?} is no thread: title, time, visibility, messages, id");
     let mut rest = line;
     let mut last = || {
@@ -50,23 +50,23 @@ mod tests {
     #[test]
     fn both_tables_are_read() {
         let older = "Title      Last Updated  Visibility  Messages  Thread ID\n─────  ────  ────  ───  ────\nA  b   c   4h ago        Private     7         T-1-a\n";
-        let read = read(older).unwrap();
+        let read = parse_table(older).unwrap();
         assert_eq!((read[0].id.as_str(), read[0].title.as_str()), ("T-1-a", "A  b   c"));
         assert_eq!(
             (read[0].visibility.as_deref(), read[0].messages, read[0].last_updated.as_deref()),
             (Some("private"), Some(7), Some("4h ago"))
         );
-        assert_eq!(super::read("No threads found.\n"), Ok(Vec::new()));
-        assert_eq!(super::read(""), Ok(Vec::new()));
-        assert!(super::read("Error: something").unwrap_err().contains("Error: something"));
-        assert!(super::read("a  1h ago  Private  many  T-1").is_err());
+        assert_eq!(parse_table("No threads found.\n"), Ok(Vec::new()));
+        assert_eq!(parse_table(""), Ok(Vec::new()));
+        assert!(parse_table("Error: something").unwrap_err().contains("Error: something"));
+        assert!(parse_table("a  1h ago  Private  many  T-1").is_err());
     }
 
     proptest! {
         #[test]
         fn a_title_never_spoils_its_row(title in "[a-z]([a-z  é|]{0,20}[a-z])?", messages in 0..1000_u64) {
             let line = format!("{title}  1w ago  Workspace  {messages}  https://h/threads/T-1-b   ");
-            let read = row(line.trim_end()).unwrap();
+            let read = parse_row(line.trim_end()).unwrap();
             prop_assert_eq!((read.title, read.messages, read.id.as_str()), (title, Some(messages), "T-1-b"));
         }
     }

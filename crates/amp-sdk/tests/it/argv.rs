@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use amp_sdk::{ContinueThread, McpConfig, Options, Permission, Prompt, create_user_message, plan};
+use amp_sdk::{AmpPrompt, ContinueThread, McpConfig, Options, Permission, create_user_message, plan_run};
 use serde_json::Value;
 
 use crate::fake::{Fake, cases};
@@ -51,7 +51,7 @@ fn options(fake: &Fake, given: &Value) -> Options {
     options
 }
 
-fn prompt(input: &Value) -> Prompt {
+fn prompt(input: &Value) -> AmpPrompt {
     match input {
         Value::String(text) => text.as_str().into(),
         Value::Array(texts) => {
@@ -68,7 +68,7 @@ fn command_lines_are_those_of_the_cases() {
     assert!(rows.len() >= 40, "only {} cases", rows.len());
     for row in rows {
         let (id, expected) = (&row["id"], &row["rust_recommended"]);
-        let planned = plan(&prompt(&row["input"]), &options(&fake, &row["options"]));
+        let planned = plan_run(&prompt(&row["input"]), &options(&fake, &row["options"]));
         if let Some(argv) = expected["argv"].as_array() {
             let planned = planned.unwrap_or_else(|error| panic!("{id}: {error}"));
             let found: Vec<&str> = planned.argv.iter().map(|word| word.to_str().unwrap()).collect();

@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-use amp_sdk::{Options, plan};
+use amp_sdk::{Options, plan_run};
 
 use crate::fake::{Fake, RESULT, block_on, program};
 
 /// The program that these options lead to.
 fn found(options: &Options) -> Result<std::path::PathBuf, amp_sdk::Error> {
-    plan(&"x".into(), options).map(|plan| plan.program.unwrap())
+    plan_run(&"x".into(), options).map(|plan| plan.program.unwrap())
 }
 
 /// A fake with programs at these places below its directory, and options that name none of them.
@@ -17,7 +17,7 @@ fn places(names: &[&str]) -> (Fake, Options) {
     for name in names {
         put(&fake.path(name));
     }
-    let env = fake.env().with("PATH", fake.path("bin"));
+    let env = fake.env().with_variable("PATH", fake.path("bin"));
     let options = Options { cli_path: None, base_env: Some(env), ..fake.options() };
     (fake, options)
 }

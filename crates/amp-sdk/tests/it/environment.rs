@@ -1,6 +1,6 @@
 //! The environment of the CLI.
 
-use amp_sdk::{Amp, Options, usage};
+use amp_sdk::{AmpContext, Options, usage};
 
 use crate::fake::{Fake, RESULT, block_on};
 
@@ -50,7 +50,7 @@ fn toolbox_scripts_reach_the_cli_by_their_variable() {
 #[test]
 fn nothing_of_amp_is_inherited() {
     for name in ["AMP_API_KEY", "AMP_URL", "AMP_TOOLBOX", "AMP_CLI_PATH", "AMP_SETTINGS_FILE"] {
-        let env = seen(|fake, options| options.base_env = Some(fake.env().with(name, "ambient")));
+        let env = seen(|fake, options| options.base_env = Some(fake.env().with_variable(name, "ambient")));
         assert!(!env.contains("ambient"), "{name}: {env}");
         assert!(env.contains("HOME=") && env.contains("PATH="), "{env}");
     }
@@ -58,7 +58,7 @@ fn nothing_of_amp_is_inherited() {
 
 #[test]
 fn the_base_is_what_was_given() {
-    let env = seen(|fake, options| options.base_env = Some(fake.env().with("OURS", "1")));
+    let env = seen(|fake, options| options.base_env = Some(fake.env().with_variable("OURS", "1")));
     assert!(has(&env, "OURS=1"), "{env}");
 }
 
@@ -74,7 +74,7 @@ fn management_commands_have_the_same_environment() {
     let fake = Fake::new("env >\"$AMP_TEST_DIR/env\"");
     let mut options = fake.options();
     options.env.insert("AMP_API_KEY".into(), "key-1".into());
-    usage::blocking::usage(&Amp::from(options), &usage::Range::default()).unwrap();
+    usage::blocking::usage(&AmpContext::from(options), &usage::UsageRange::default()).unwrap();
     let env = fake.read("env");
     assert!(has(&env, "AMP_API_KEY=key-1") && env.contains("AMP_SDK_VERSION=rust-"), "{env}");
 }
@@ -98,7 +98,7 @@ fn the_environment_is_for_the_governed_what_the_authority_says() {
     map.insert("command".into(), json!(fake.path("amp").canonicalize().unwrap()));
     map.insert("clear_env".into(), json!(true));
     map.insert("env".into(), json!({"OUT": fake.dir.path(), "ONLY": "1"}));
-    let authority = amp_sdk::Authority::try_from(serde_json::Value::Object(map)).unwrap();
+    let authority = amp_sdk::GovernedAuthority::try_from(serde_json::Value::Object(map)).unwrap();
     let options = Options { governed_authority: Some(authority), ..Options::default() };
     block_on(amp_sdk::run("x", options)).unwrap();
     let env = fake.read("env");

@@ -24,7 +24,7 @@ fn arrange(row: &Value) -> (Fake, Options, String) {
     if row["fake_cli"].is_null() {
         std::fs::remove_file(fake.path("amp")).unwrap();
         options.cli_path = None;
-        options.base_env = Some(fake.env().with("PATH", fake.path("home")));
+        options.base_env = Some(fake.env().with_variable("PATH", fake.path("home")));
     }
     let with = row.get("with").unwrap_or(&row["expect"]["with"]);
     if let Some(deadline) = with["run_deadline_ms"].as_u64() {

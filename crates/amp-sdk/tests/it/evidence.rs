@@ -2,16 +2,16 @@
 
 use std::collections::BTreeSet;
 
-use amp_sdk::capability::{Feature, Support, TABLE};
-use amp_sdk::{ContinueThread, McpConfig, Options, create_user_message, plan, runtime};
+use amp_sdk::capability::{CliFeature, FeatureSupport, TABLE};
+use amp_sdk::{ContinueThread, McpConfig, Options, create_user_message, plan_run, runtime};
 use semver::Version;
 use serde_json::json;
 
 use crate::fake::Fake;
 
 /// The flags of these words.
-fn flags(options: &Options, prompt: &amp_sdk::Prompt) -> Vec<String> {
-    let planned = plan(prompt, options).unwrap();
+fn flags(options: &Options, prompt: &amp_sdk::AmpPrompt) -> Vec<String> {
+    let planned = plan_run(prompt, options).unwrap();
     let words = planned.argv.iter().map(|word| word.to_str().unwrap().to_owned());
     words.filter(|word| word.starts_with("--")).collect()
 }
@@ -44,7 +44,8 @@ fn no_flag_is_given_to_the_cli_without_evidence() {
     // Written down in the help of every CLI; they are no feature of a version.
     let always =
         ["--execute", "--last", "--log-level", "--log-file", "--no-ide", "--no-notifications", "--no-color"];
-    let known: BTreeSet<&str> = TABLE.iter().filter(|row| row.current.usable()).map(|row| row.name).collect();
+    let known: BTreeSet<&str> =
+        TABLE.iter().filter(|row| row.current.is_usable()).map(|row| row.name).collect();
     for flag in given {
         let is_known = known.contains(flag.as_str()) || always.contains(&flag.as_str());
         assert!(is_known, "{flag} is given to the CLI, and nothing is written down about it");
@@ -59,32 +60,37 @@ fn no_flag_is_given_to_the_cli_without_evidence() {
 fn what_a_version_does_not_have_is_refused_by_name_and_version() {
     let old = Version::new(0, 0, 1_700_000_000);
     for row in TABLE {
-        let refused = row.feature.require(None);
-        assert_eq!(refused.is_ok(), row.current.usable(), "{}", row.name);
+        let refused = row.feature.require_in(None);
+        assert_eq!(refused.is_ok(), row.current.is_usable(), "{}", row.name);
         if let Err(error) = refused {
             assert_eq!(error.kind(), "unsupported_capability");
             let text = error.to_string();
             assert!(text.contains(row.name) && text.contains("0.0.1790142911"), "{text}");
         }
-        assert_eq!(row.feature.require(Some(&old)).is_ok(), row.older.usable(), "{}", row.name);
+        assert_eq!(row.feature.require_in(Some(&old)).is_ok(), row.older.is_usable(), "{}", row.name);
     }
     // Written out: what the document has and today's CLI dropped.
-    for feature in [Feature::ThreadsReplay, Feature::ToolsUse, Feature::Tasks, Feature::VisibilityPublic] {
-        assert_eq!((feature.support(None), feature.support(Some(&old))), (Support::Dropped, Support::Has));
+    for feature in
+        [CliFeature::ThreadsReplay, CliFeature::ToolsUse, CliFeature::Tasks, CliFeature::VisibilityPublic]
+    {
+        assert_eq!(
+            (feature.support_in(None), feature.support_in(Some(&old))),
+            (FeatureSupport::Dropped, FeatureSupport::Has)
+        );
     }
 }
 
 #[test]
 fn sessions_have_the_four_capabilities() {
-    let names = runtime::capabilities().map(runtime::Capability::as_str);
+    let names = runtime::capabilities().map(runtime::SessionCapability::as_str);
     assert_eq!(names, ["session_history", "session_resume", "session_pause", "session_intervene"]);
 }
 
 #[test]
 fn no_system_prompt_is_pretended() {
-    let names = runtime::capabilities().map(runtime::Capability::as_str);
+    let names = runtime::capabilities().map(runtime::SessionCapability::as_str);
     assert!(names.iter().all(|name| !name.contains("prompt")), "{names:?}");
-    let error = Feature::SystemPrompt.require(None).unwrap_err();
+    let error = CliFeature::SystemPrompt.require_in(None).unwrap_err();
     assert_eq!(error.kind(), "unsupported_capability");
-    assert!(Feature::SystemPrompt.require(Some(&Version::new(0, 0, 1))).is_err());
+    assert!(CliFeature::SystemPrompt.require_in(Some(&Version::new(0, 0, 1))).is_err());
 }

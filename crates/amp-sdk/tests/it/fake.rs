@@ -45,11 +45,11 @@ impl Fake {
     /// The environment below which nothing of this machine is seen.
     pub(crate) fn env(&self) -> Env {
         Env::empty()
-            .with("PATH", "/usr/bin:/bin")
-            .with("HOME", self.path("home"))
-            .with("TMPDIR", self.path("tmp"))
-            .with("AMP_TEST_DIR", self.dir.path())
-            .with("AMP_API_KEY", "ambient, not to be seen")
+            .with_variable("PATH", "/usr/bin:/bin")
+            .with_variable("HOME", self.path("home"))
+            .with_variable("TMPDIR", self.path("tmp"))
+            .with_variable("AMP_TEST_DIR", self.dir.path())
+            .with_variable("AMP_API_KEY", "ambient, not to be seen")
     }
 
     pub(crate) fn options(&self) -> Options {

@@ -3,7 +3,7 @@
 use std::io;
 
 use amp_sdk::{Error, ErrorKind};
-use amplihack_utils::error::{ExitKind, Explain};
+use amplihack_utils::error::{ErrorExplanation, ExitKind};
 
 use crate::fake::{Fake, INIT, RESULT, block_on};
 
@@ -52,7 +52,7 @@ fn every_code_becomes_an_error_of_its_kind_with_its_text() {
     // Nothing is said that the code and the text do not say.
     assert_eq!(Error::from_code("task_timeout", "no answer in 5 s").to_string(), "no answer in 5 s");
     assert_eq!(Error::from_code("command_timeout", "x").exit_code(), Some(124));
-    assert_eq!(Error::from_code("stream_timeout", "x").exit(), ExitKind::Budget);
+    assert_eq!(Error::from_code("stream_timeout", "x").exit_kind(), ExitKind::Budget);
     for foreign in ["quota", "", "task_timeouts"] {
         let error = Error::from_code(foreign, "no more");
         assert_eq!((error.kind(), error.to_string().as_str()), ("unknown", "no more"), "{foreign}");
@@ -78,7 +78,7 @@ fn foreign_failures_are_sorted_in() {
 fn a_timeout_of_a_helper_is_a_task_timeout() {
     let late = Error::normalize(io::Error::new(io::ErrorKind::TimedOut, "the helper is late"));
     assert_eq!((late.kind(), late.to_string().as_str()), ("task_timeout", "the helper is late"));
-    assert_eq!(late.exit(), ExitKind::Budget);
+    assert_eq!(late.exit_kind(), ExitKind::Budget);
 }
 
 #[test]
@@ -112,17 +112,17 @@ fn an_answer_carries_what_was_odd_about_its_end() {
     ] {
         let fake = Fake::new(&body);
         assert_eq!(block_on(amp_sdk::run("x", fake.options())).unwrap(), "ok");
-        let answer = block_on(amp_sdk::answer("x", fake.options())).unwrap();
+        let answer = block_on(amp_sdk::run_to_answer("x", fake.options())).unwrap();
         assert_eq!((answer.text.as_str(), answer.warnings), ("ok", vec![warning.to_owned()]));
         assert_eq!(answer.result.session_id.as_deref(), Some("T-1"));
-        let blocking = amp_sdk::blocking::answer("x", fake.options()).unwrap();
+        let blocking = amp_sdk::blocking::run_to_answer("x", fake.options()).unwrap();
         assert_eq!((blocking.warnings.len(), blocking.end), (1, answer.end));
     }
     let whole = Fake::new(&format!("cat >/dev/null; {RESULT}"));
-    let answer = block_on(amp_sdk::answer("x", whole.options())).unwrap();
+    let answer = block_on(amp_sdk::run_to_answer("x", whole.options())).unwrap();
     assert!(answer.warnings.is_empty() && answer.end.exit_code() == Some(0), "{answer:?}");
     // It answers without having read what it was asked.
-    let error = block_on(amp_sdk::answer("x", Fake::new(RESULT).options())).unwrap_err();
+    let error = block_on(amp_sdk::run_to_answer("x", Fake::new(RESULT).options())).unwrap_err();
     let end = error.end().unwrap();
     assert_eq!(
         (error.kind(), end.run.name(), end.run.unread_prompt),

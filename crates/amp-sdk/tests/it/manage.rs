@@ -4,11 +4,17 @@ use std::path::Path;
 use std::time::Duration;
 
 use amp_sdk::mcp::OauthLogin;
-use amp_sdk::permissions::{Add, Test};
-use amp_sdk::testing::{Fake, FakeAmp, Reply};
-use amp_sdk::threads::{Handoff, List, Replay, Search, Share, Support};
-use amp_sdk::tools::{Use, View};
-use amp_sdk::{Action, Amp, Authority, Error, McpHttpServer, McpStdioServer, Options, Ssh, Surface};
+use amp_sdk::permissions::{PermissionAddOptions, PermissionTestCall};
+use amp_sdk::testing::{FakeAmp, FakeReply, InstalledFake};
+use amp_sdk::threads::{
+    SupportMessage, ThreadHandoff, ThreadListOptions, ThreadReplayOptions, ThreadSearchOptions,
+    ThreadShareOptions,
+};
+use amp_sdk::tools::{ToolRunOptions, ToolViewOptions};
+use amp_sdk::{
+    AmpContext, Error, ExecutionSurface, GovernedAuthority, McpHttpServer, McpStdioServer, Options,
+    PermissionAction, SshSurface,
+};
 use amp_sdk::{mcp, permissions, review, skills, tasks, threads, tools, usage};
 use serde_json::{Value, json};
 
@@ -22,16 +28,17 @@ fn done<T>(result: Result<T, Error>) -> Done {
 }
 
 /// The call that a row describes.
-fn call(amp: &Amp, row: &str) -> Done {
+fn call(amp: &AmpContext, row: &str) -> Done {
     let object = |value: Value| value.as_object().cloned().unwrap();
     match row.split('(').next().unwrap() {
         "threads_new" => done(threads::blocking::new(amp, None)),
         "threads_search" => {
-            let how = Search { limit: Some(10), offset: Some(0), json: true };
+            let how = ThreadSearchOptions { limit: Some(10), offset: Some(0), json: true };
             done(threads::blocking::search(amp, "auth", &how))
         }
         "threads_share" => {
-            let with = Share { support: Some(Support::Silent), ..Share::default() };
+            let with =
+                ThreadShareOptions { support: Some(SupportMessage::Silent), ..ThreadShareOptions::default() };
             done(threads::blocking::share(amp, "ID", &with))
         }
         "threads_rename" => done(threads::blocking::rename(amp, "ID", "New name")),
@@ -39,11 +46,11 @@ fn call(amp: &Amp, row: &str) -> Done {
         "threads_delete" => done(threads::blocking::delete(amp, "ID")),
         "threads_markdown" => done(threads::blocking::markdown(amp, "ID")),
         "threads_handoff" => {
-            let how = Handoff { goal: Some("g".into()), print: true, input: None };
+            let how = ThreadHandoff { goal: Some("g".into()), print: true, input: None };
             done(threads::blocking::handoff(amp, "ID", &how))
         }
         "threads_replay" => {
-            let how = Replay {
+            let how = ThreadReplayOptions {
                 wpm: Some(100),
                 no_typing: true,
                 message_delay: Some(1),
@@ -53,7 +60,7 @@ fn call(amp: &Amp, row: &str) -> Done {
             };
             done(threads::blocking::replay(amp, "ID", &how))
         }
-        "tools_list" => done(tools::blocking::list(amp, &View::default())),
+        "tools_list" => done(tools::blocking::list(amp, &ToolViewOptions::default())),
         "tools_use" => {
             let args = [
                 ("path", json!("/x")),
@@ -62,18 +69,19 @@ fn call(amp: &Amp, row: &str) -> Done {
                 ("skip", Value::Null),
             ];
             let args = args.map(|(key, value)| (key.to_owned(), value)).to_vec();
-            let how = Use { only: Some("c".into()), stream: true, args, input: None };
+            let how = ToolRunOptions { only: Some("c".into()), stream: true, args, input: None };
             done(tools::blocking::run(amp, "Read", &how))
         }
         "tasks_list" => done(tasks::blocking::list(amp)),
         "tasks_import" => {
-            let how = tasks::Import { repo: Some("r".into()), dry_run: true, force: true };
+            let how = tasks::TaskImportOptions { repo: Some("r".into()), dry_run: true, force: true };
             done(tasks::blocking::import(amp, Path::new("f.json"), &how))
         }
         "skills_remove" => done(skills::blocking::remove(amp, "n")),
         "skills_info" => done(skills::blocking::info(amp, "n")),
         "permissions_test" => {
-            let what = Test { args: object(json!({"cmd": "ls"})), ..Test::default() };
+            let what =
+                PermissionTestCall { args: object(json!({"cmd": "ls"})), ..PermissionTestCall::default() };
             done(permissions::blocking::test(amp, "Bash", &what))
         }
         "mcp_add" => {
@@ -85,7 +93,7 @@ fn call(amp: &Amp, row: &str) -> Done {
         "mcp_oauth_login" => done(mcp::blocking::oauth_login(amp, "s", &login(true))),
         "mcp_oauth_logout" => done(mcp::blocking::oauth_logout(amp, "s")),
         "mcp_oauth_status" => done(mcp::blocking::oauth_status(amp, "s")),
-        "usage" => done(usage::blocking::usage(amp, &usage::Range::default())),
+        "usage" => done(usage::blocking::usage(amp, &usage::UsageRange::default())),
         other => panic!("{other} has no call here"),
     }
 }
@@ -104,13 +112,13 @@ fn login(allow_secret_in_argv: bool) -> OauthLogin {
 }
 
 /// A fake that answers everything that has to be read.
-fn fake(version: &str) -> Fake {
+fn fake(version: &str) -> InstalledFake {
     FakeAmp::new()
-        .version(version)
-        .command(&["mcp", "list"], Reply::new().text("[]"))
-        .command(
+        .with_version(version)
+        .with_command(&["mcp", "list"], FakeReply::new().text("[]"))
+        .with_command(
             &["permissions", "test"],
-            Reply::new().text("{\"tool\":\"Bash\",\"arguments\":{},\"action\":null}"),
+            FakeReply::new().text("{\"tool\":\"Bash\",\"arguments\":{},\"action\":null}"),
         )
         .build()
         .unwrap()
@@ -137,7 +145,7 @@ fn every_command_line_is_the_golden_one_or_is_refused_before_anything_is_started
         let removed = row["current_cli"] == "removed";
         for fake in [&older, &current] {
             let before = fake.calls().len();
-            let result = call(&fake.amp(), name);
+            let result = call(&fake.amp_context(), name);
             let after = fake.calls();
             if removed && std::ptr::eq(fake, &raw const current) {
                 let error = result.unwrap_err();
@@ -159,22 +167,22 @@ fn every_command_line_is_the_golden_one_or_is_refused_before_anything_is_started
 #[tokio::test]
 async fn the_asynchronous_form_is_the_same() {
     let fake = fake(CURRENT);
-    assert_eq!(threads::new(&fake.amp(), Some("private")).await.unwrap(), amp_sdk::testing::THREAD);
-    assert_eq!(mcp::list(&fake.amp()).await.unwrap(), []);
+    assert_eq!(threads::new(&fake.amp_context(), Some("private")).await.unwrap(), amp_sdk::testing::THREAD);
+    assert_eq!(mcp::list(&fake.amp_context()).await.unwrap(), []);
     permissions::add(
-        &fake.amp(),
+        &fake.amp_context(),
         "Bash",
-        Action::Delegate,
-        &Add { to: Some("p".into()), workspace: true, context: Some("thread".into()) },
+        PermissionAction::Delegate,
+        &PermissionAddOptions { to: Some("p".into()), workspace: true, context: Some("thread".into()) },
     )
     .await
     .unwrap();
-    let what = review::Review {
+    let what = review::ReviewOptions {
         diff: Some("HEAD~1".into()),
         files: vec!["a".into(), "b".into()],
         ..Default::default()
     };
-    review::review(&fake.amp(), &what).await.unwrap();
+    review::review(&fake.amp_context(), &what).await.unwrap();
     let lines: Vec<String> = fake.calls().iter().map(|call| call.args.join(" ")).collect();
     insta::assert_snapshot!(lines.join("\n"));
 }
@@ -184,9 +192,10 @@ fn lists_of_threads_are_read_in_every_form() {
     let (json, table) =
         (include_str!("../cases/threads_list_json.stdout"), include_str!("../cases/threads_list.stdout"));
     for (version, words, text) in [(CURRENT, "threads list --json", json), (OLDER, "threads list", table)] {
-        let reply = Reply::new().text(text).stderr("Warning: something about the account\n");
-        let fake = FakeAmp::new().version(version).command(&["threads", "list"], reply).build().unwrap();
-        let list = threads::blocking::list(&fake.amp(), &List::default()).unwrap();
+        let reply = FakeReply::new().text(text).stderr("Warning: something about the account\n");
+        let fake =
+            FakeAmp::new().with_version(version).with_command(&["threads", "list"], reply).build().unwrap();
+        let list = threads::blocking::list(&fake.amp_context(), &ThreadListOptions::default()).unwrap();
         assert_eq!(fake.calls()[0].args.join(" "), words);
         assert_eq!(list[0].id, "T-01234567-89ab-4cde-8f01-23456789abcd");
         assert_eq!((list[1].title.as_str(), list[1].messages), ("日本語 タイトル", Some(0)));
@@ -207,19 +216,21 @@ fn lists_of_rules_and_servers_are_read_and_given_back() {
     let (servers, builtin) =
         (include_str!("../cases/mcp_list_json.stdout"), include_str!("../../src/permissions/builtin.json"));
     let fake = FakeAmp::new()
-        .command(&["mcp", "list"], Reply::new().text(servers).stderr("Could not load MCP servers\n"))
-        .command(&["permissions", "list"], Reply::new().text(builtin))
+        .with_command(&["mcp", "list"], FakeReply::new().text(servers).stderr("Could not load MCP servers\n"))
+        .with_command(&["permissions", "list"], FakeReply::new().text(builtin))
         .build()
         .unwrap();
-    let list = mcp::blocking::list(&fake.amp()).unwrap();
+    let list = mcp::blocking::list(&fake.amp_context()).unwrap();
     assert_eq!(list[0].command.as_deref(), Some("npx"));
     assert_eq!(list[1].headers.as_ref().unwrap()["Authorization"], "Bearer x");
     let back: Vec<Value> = list.iter().map(mcp::McpServer::to_value).collect();
     assert_eq!(json!(back), serde_json::from_str::<Value>(servers).unwrap());
-    let rules =
-        permissions::blocking::list(&fake.amp(), permissions::List { builtin: true, workspace: false })
-            .unwrap();
-    assert_eq!(rules, permissions::builtin());
+    let rules = permissions::blocking::list(
+        &fake.amp_context(),
+        permissions::PermissionListOptions { builtin: true, workspace: false },
+    )
+    .unwrap();
+    assert_eq!(rules, permissions::builtin_rules());
     assert_eq!(fake.calls()[1].args, ["permissions", "list", "--json", "--builtin"]);
 }
 
@@ -229,9 +240,11 @@ fn lists_of_rules_are_read_with_what_nobody_knows() {
         {"tool": "Bash", "action": "reject", "message": "no", "matches": {"cmd": "rm *"}},
         {"tool": "Read", "action": "ask", "context": "subagent", "from_tomorrow": [1]},
     ]);
-    let reply = Reply::new().text(rules.to_string()).stderr("Warning: something about the account\n");
-    let fake = FakeAmp::new().command(&["permissions", "list"], reply).build().unwrap();
-    let list = permissions::blocking::list(&fake.amp(), permissions::List::default()).unwrap();
+    let reply = FakeReply::new().text(rules.to_string()).stderr("Warning: something about the account\n");
+    let fake = FakeAmp::new().with_command(&["permissions", "list"], reply).build().unwrap();
+    let list =
+        permissions::blocking::list(&fake.amp_context(), permissions::PermissionListOptions::default())
+            .unwrap();
     assert_eq!((list[0].tool.as_str(), list[1].context.as_deref()), ("Bash", Some("subagent")));
     assert_eq!((&list[0].extra["message"], &list[1].extra["from_tomorrow"]), (&json!("no"), &json!([1])));
     let back: Vec<Value> = list.iter().map(amp_sdk::Permission::to_value).collect();
@@ -246,51 +259,52 @@ fn what_the_cli_says_of_a_call_is_read() {
     });
     let invalid = json!({"tool": "Bash", "arguments": {}, "success": false, "error": "Invalid permissions configuration",
         "details": [{"path": "0.to", "message": "only with delegate", "code": "custom"}]});
-    let reply = |value: &Value, code| Reply::new().text(value.to_string()).exit(code);
-    let what = Test::default();
+    let reply = |value: &Value, code| FakeReply::new().text(value.to_string()).exit(code);
+    let what = PermissionTestCall::default();
     for (reply, expected) in [
         (reply(&rejected, 2), Ok(rejected.clone())),
         (reply(&invalid, 1), Err("invalid_configuration")),
-        (Reply::new().stderr("Error: Invalid JSON in settings file").exit(1), Err("command_failed")),
-        (Reply::new().text("tool: x").exit(1), Err("parse_error")),
-        (Reply::new().exit(3), Err("command_failed")),
+        (FakeReply::new().stderr("Error: Invalid JSON in settings file").exit(1), Err("command_failed")),
+        (FakeReply::new().text("tool: x").exit(1), Err("parse_error")),
+        (FakeReply::new().exit(3), Err("command_failed")),
     ] {
-        let fake = FakeAmp::new().command(&["permissions", "test"], reply).build().unwrap();
-        let found = permissions::blocking::test(&fake.amp(), "Bash", &what);
+        let fake = FakeAmp::new().with_command(&["permissions", "test"], reply).build().unwrap();
+        let found = permissions::blocking::test(&fake.amp_context(), "Bash", &what);
         assert_eq!(found.map(|found| found.to_value()).map_err(|error| error.kind()), expected);
     }
 }
 
 #[test]
 fn failures_have_kinds_codes_and_the_tail_of_stderr() {
-    let fails = |reply: Reply| {
-        let fake = FakeAmp::new().command(&["usage"], reply).build().unwrap();
-        let amp = Amp { timeout: Some(Duration::from_millis(700)), ..fake.amp() };
-        usage::blocking::usage(&amp, &usage::Range::default()).unwrap_err()
+    let fails = |reply: FakeReply| {
+        let fake = FakeAmp::new().with_command(&["usage"], reply).build().unwrap();
+        let amp = AmpContext { timeout: Some(Duration::from_millis(700)), ..fake.amp_context() };
+        usage::blocking::usage(&amp, &usage::UsageRange::default()).unwrap_err()
     };
-    let error = fails(Reply::new().text("half").stderr("Error: no network\n").exit(1));
+    let error = fails(FakeReply::new().text("half").stderr("Error: no network\n").exit(1));
     assert_eq!(
         (error.kind(), error.exit_code(), error.stderr()),
         ("command_failed", Some(1), "Error: no network\n")
     );
     assert_eq!(error.to_string(), "run `amp usage`: Error: no network");
-    assert_eq!(fails(Reply::new().stderr("Please log in").exit(1)).kind(), "auth_error");
-    assert_eq!(fails(Reply::new().stderr("sh: amp: not found").exit(127)).kind(), "cli_not_found");
-    let error = fails(Reply::new().stderr("waiting").pause(Duration::from_mins(1)));
+    assert_eq!(fails(FakeReply::new().stderr("Please log in").exit(1)).kind(), "auth_error");
+    assert_eq!(fails(FakeReply::new().stderr("sh: amp: not found").exit(127)).kind(), "cli_not_found");
+    let error = fails(FakeReply::new().stderr("waiting").pause(Duration::from_mins(1)));
     assert_eq!((error.kind(), error.exit_code(), error.stderr()), ("command_timeout", Some(124), "waiting"));
     // A flood on one output does not hold up the other, nor does a process that stays behind hold up the answer.
-    let flood = Reply::new().stderr(vec![b'e'; 400_000]).text("all\n").leave_behind(Duration::from_mins(1));
-    let fake = FakeAmp::new().command(&["usage"], flood).build().unwrap();
-    assert_eq!(usage::blocking::usage(&fake.amp(), &usage::Range::default()).unwrap(), "all");
+    let flood =
+        FakeReply::new().stderr(vec![b'e'; 400_000]).text("all\n").leave_behind(Duration::from_mins(1));
+    let fake = FakeAmp::new().with_command(&["usage"], flood).build().unwrap();
+    assert_eq!(usage::blocking::usage(&fake.amp_context(), &usage::UsageRange::default()).unwrap(), "all");
 }
 
 #[test]
 fn stdin_is_what_was_given_and_nothing_else() {
     let fake = fake(CURRENT);
-    let amp = Amp { stdin: Some(b"hello".to_vec()), ..fake.amp() };
-    usage::blocking::usage(&amp, &usage::Range::default()).unwrap();
-    let how = Handoff { input: Some("goal".into()), ..Handoff::default() };
-    threads::blocking::handoff(&fake.amp(), "T-1", &how).unwrap();
+    let amp = AmpContext { stdin: Some(b"hello".to_vec()), ..fake.amp_context() };
+    usage::blocking::usage(&amp, &usage::UsageRange::default()).unwrap();
+    let how = ThreadHandoff { input: Some("goal".into()), ..ThreadHandoff::default() };
+    threads::blocking::handoff(&fake.amp_context(), "T-1", &how).unwrap();
     let heard: Vec<String> = fake.calls().into_iter().map(|call| call.stdin).collect();
     assert_eq!(heard, ["hello", "goal"]);
 }
@@ -300,25 +314,26 @@ fn secrets_of_a_server_go_into_its_file_and_nowhere_else() {
     let fake = fake(CURRENT);
     let mut http = McpHttpServer::new("https://h/mcp").unwrap();
     http.headers.insert("Authorization".into(), "Bearer hunter2".into());
-    let said = mcp::blocking::add(&fake.amp(), "api", &http.into(), false).unwrap();
+    let said = mcp::blocking::add(&fake.amp_context(), "api", &http.into(), false).unwrap();
     let file = fake.home().join(".config/amp/settings.json");
     assert_eq!(said, format!("Added amp.mcpServers.api to {}", file.display()));
     let read: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
     assert_eq!(read["amp.mcpServers"]["api"]["headers"]["Authorization"], "Bearer hunter2");
     let mut stdio = McpStdioServer::new("npx").unwrap();
     stdio.env.insert("KEY".into(), "hunter2".into());
-    let error = mcp::blocking::add(&fake.amp(), "api", &stdio.clone().into(), false).unwrap_err();
+    let error = mcp::blocking::add(&fake.amp_context(), "api", &stdio.clone().into(), false).unwrap_err();
     assert!(error.kind() == "invalid_configuration" && !error.to_string().contains("hunter2"), "{error}");
     assert_eq!(fake.calls(), [], "the CLI was started");
 
-    let error = mcp::blocking::oauth_login(&fake.amp(), "s", &login(false)).unwrap_err();
+    let error = mcp::blocking::oauth_login(&fake.amp_context(), "s", &login(false)).unwrap_err();
     assert!(error.to_string().contains("allow_secret_in_argv"), "{error}");
     assert!(!format!("{:?}", login(false)).contains("\"x\""));
 
-    let there =
-        Surface::try_from(json!({"surface_kind": "ssh_exec", "transport_options": {"destination": "h"}}))
-            .unwrap();
-    let mut amp = fake.amp();
+    let there = ExecutionSurface::try_from(
+        json!({"surface_kind": "ssh_exec", "transport_options": {"destination": "h"}}),
+    )
+    .unwrap();
+    let mut amp = fake.amp_context();
     amp.options.execution_surface = there;
     amp.options.cli_path = None;
     let error = mcp::blocking::add(&amp, "fs", &stdio.into(), false).unwrap_err();
@@ -345,13 +360,18 @@ fn governed_execution_changes_no_permissions_servers_or_credentials() {
     map.insert("command".into(), json!(fake.path().canonicalize().unwrap()));
     map.insert("clear_env".into(), json!(true));
     map.insert("env".into(), json!({"PATH": "/usr/bin:/bin", "KEY": "governed-secret"}));
-    let authority = Authority::try_from(Value::Object(map)).unwrap();
-    let amp = Amp::from(Options { governed_authority: Some(authority), ..Options::default() });
+    let authority = GovernedAuthority::try_from(Value::Object(map)).unwrap();
+    let amp = AmpContext::from(Options { governed_authority: Some(authority), ..Options::default() });
     let server: mcp::NewServer = McpHttpServer::new("https://h").unwrap().into();
     let mut secret = McpHttpServer::new("https://h").unwrap();
     secret.headers.insert("K".into(), "v".into());
     for refused in [
-        done(permissions::blocking::add(&amp, "Bash", Action::Allow, &Add::default())),
+        done(permissions::blocking::add(
+            &amp,
+            "Bash",
+            PermissionAction::Allow,
+            &PermissionAddOptions::default(),
+        )),
         done(mcp::blocking::add(&amp, "x", &server, false)),
         done(mcp::blocking::add(&amp, "x", &secret.into(), true)),
         done(mcp::blocking::oauth_login(&amp, "x", &OauthLogin::default())),
@@ -359,14 +379,14 @@ fn governed_execution_changes_no_permissions_servers_or_credentials() {
         done(mcp::blocking::oauth_status(&amp, "x")),
         done(review::blocking::review(
             &amp,
-            &review::Review { dangerously_allow_all: true, ..Default::default() },
+            &review::ReviewOptions { dangerously_allow_all: true, ..Default::default() },
         )),
     ] {
         let error = refused.unwrap_err();
         assert!(error.kind() == "invalid_configuration" && error.to_string().contains("governed"), "{error}");
     }
     assert_eq!(fake.calls(), []);
-    usage::blocking::usage(&amp, &usage::Range::default()).unwrap();
+    usage::blocking::usage(&amp, &usage::UsageRange::default()).unwrap();
     let env = &fake.calls()[0].env;
     assert_eq!(env.get("KEY").map(String::as_str), Some("governed-secret"));
     assert!(!env.contains_key("HOME") && !env.contains_key("AMP_SDK_VERSION"), "{env:?}");
@@ -375,7 +395,7 @@ fn governed_execution_changes_no_permissions_servers_or_credentials() {
 #[test]
 fn options_of_the_cli_come_before_the_command() {
     let fake = fake(CURRENT);
-    let mut amp = fake.amp();
+    let mut amp = fake.amp_context();
     amp.options.settings_file = Some("/s.json".into());
     amp.options.log_level = Some("debug".into());
     let server =
@@ -393,10 +413,11 @@ fn commands_reach_another_machine_and_their_words_arrive_unchanged() {
     let dir = tempfile::tempdir().unwrap();
     let there = fake.path().parent().unwrap().display();
     let body = format!("for word; do last=$word; done; PATH={there}:/usr/bin:/bin exec sh -c \"$last\"");
-    let ssh = Ssh { ssh_path: Some(program(dir.path(), "ssh", &body).into()), ..Ssh::new("build") };
-    let mut amp = fake.amp();
+    let ssh =
+        SshSurface { ssh_path: Some(program(dir.path(), "ssh", &body).into()), ..SshSurface::new("build") };
+    let mut amp = fake.amp_context();
     amp.options.cli_path = None;
-    amp.options.execution_surface = Surface::Ssh(ssh);
+    amp.options.execution_surface = ExecutionSurface::Ssh(ssh);
     amp.options.env.insert("AMP_API_KEY".into(), "k ey".into());
     amp.stdin = Some(b"input\n".to_vec());
     threads::blocking::rename(&amp, "T-1", "it's $HOME; \"x\"").unwrap();

@@ -1,6 +1,6 @@
 //! Messages of the user: as values and as maps.
 
-use amp_sdk::{InputContent, Options, Prompt, UserInputMessage, create_user_message, plan};
+use amp_sdk::{AmpPrompt, InputContent, Options, UserInputMessage, create_user_message, plan_run};
 use serde_json::{Value, json};
 
 use crate::fake::{Fake, INIT, RESULT, block_on};
@@ -32,7 +32,7 @@ fn a_text_is_sent_byte_for_byte() {
     block_on(amp_sdk::run(text, fake.options())).unwrap();
     assert_eq!((fake.read("stdin").as_str(), fake.read("argv").as_str()), (text, "--execute --stream-json "));
     let fake = listener();
-    block_on(amp_sdk::run(Prompt::try_from(json!(text)).unwrap(), fake.options())).unwrap();
+    block_on(amp_sdk::run(AmpPrompt::try_from(json!(text)).unwrap(), fake.options())).unwrap();
     assert_eq!(fake.read("stdin"), text);
 }
 
@@ -68,14 +68,14 @@ fn messages_may_be_maps() {
         assert_eq!(UserInputMessage::try_from(map.clone()).unwrap().to_value(), *map);
     }
     // A whole list, a JSON list, and one message.
-    for prompt in [Prompt::try_from(maps.clone()), Prompt::try_from(json!(maps))] {
+    for prompt in [AmpPrompt::try_from(maps.clone()), AmpPrompt::try_from(json!(maps))] {
         let fake = listener();
         block_on(amp_sdk::run(prompt.unwrap(), fake.options())).unwrap();
         assert_eq!(heard(&fake), maps);
         assert_eq!(fake.read("argv"), "--execute --stream-json --stream-json-input ");
     }
     let fake = listener();
-    block_on(amp_sdk::run(Prompt::try_from(maps[0].clone()).unwrap(), fake.options())).unwrap();
+    block_on(amp_sdk::run(AmpPrompt::try_from(maps[0].clone()).unwrap(), fake.options())).unwrap();
     assert_eq!(heard(&fake), maps[..1]);
     // A text as the content is its one part.
     let short = UserInputMessage::try_from(user(&json!("hello"))).unwrap();
@@ -85,7 +85,7 @@ fn messages_may_be_maps() {
 #[test]
 fn an_image_of_bytes_is_a_part() {
     let mut message = create_user_message("What is this?");
-    message.content.push(InputContent::image("image/png", "iVBORw0KGgo="));
+    message.content.push(InputContent::from_image("image/png", "iVBORw0KGgo="));
     let source = json!({"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="});
     assert_eq!(message.to_value()["message"]["content"][1], image(&source));
     let fake = listener();
@@ -93,15 +93,15 @@ fn an_image_of_bytes_is_a_part() {
     assert_eq!(heard(&fake), [message.to_value()]);
     // An image alone says something; its bytes do not show.
     let mut alone = UserInputMessage::default();
-    alone.content.push(InputContent::image("image/png", "iVBORw0KGgo="));
-    plan(&alone.clone().into(), &fake.options()).unwrap();
+    alone.content.push(InputContent::from_image("image/png", "iVBORw0KGgo="));
+    plan_run(&alone.clone().into(), &fake.options()).unwrap();
     assert!(!format!("{alone:?}").contains("iVBOR"));
 }
 
 #[test]
 fn a_map_that_is_no_message_is_refused_by_its_place_and_never_quoted() {
     let refused = |value: Value| {
-        let error = Prompt::try_from(json!([user(&json!("ok")), value])).unwrap_err();
+        let error = AmpPrompt::try_from(json!([user(&json!("ok")), value])).unwrap_err();
         assert_eq!(error.kind(), "invalid_configuration", "{error}");
         assert!(!error.to_string().contains("hunter2"), "{error}");
         let text = error.to_string();
@@ -148,7 +148,7 @@ fn a_map_that_is_no_message_is_refused_by_its_place_and_never_quoted() {
         json!(""),
         user(&json!([{"type": "text", "text": " ", "x": 1}])),
     ] {
-        let prompt = Prompt::try_from(empty).unwrap();
+        let prompt = AmpPrompt::try_from(empty).unwrap();
         let error = block_on(amp_sdk::run(prompt, Options { ..fake.options() })).unwrap_err();
         assert_eq!(error.to_string(), "use the prompt: it is empty; give it some text");
     }

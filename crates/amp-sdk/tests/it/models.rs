@@ -1,48 +1,56 @@
 //! The model registry and its selections.
 
-use amp_sdk::model::{ModelError, Registry, ResolutionSource, Selection, Wish};
-use amp_sdk::{Options, plan};
+use amp_sdk::model::{ModelRequest, ModelSelectionError, Registry, ResolutionSource, Selection};
+use amp_sdk::{Options, plan_run};
 use serde_json::json;
 
 use crate::fake::Fake;
 
-fn resolved(wish: &Wish) -> (String, ResolutionSource) {
-    let selection = Registry::amp().resolve(wish).unwrap();
+fn resolved(wish: &ModelRequest) -> (String, ResolutionSource) {
+    let selection = Registry::for_amp().resolve(wish).unwrap();
     (selection.resolved_model.unwrap(), selection.resolution_source.unwrap())
 }
 
 #[test]
 fn a_model_is_resolved_by_the_first_source_that_names_one() {
-    let wish = Wish {
+    let wish = ModelRequest {
         explicit: Some("default".into()),
         environment: Some("x".into()),
         remote: Some("y".into()),
-        ..Wish::default()
+        ..ModelRequest::default()
     };
     assert_eq!(resolved(&wish), ("amp-1".into(), ResolutionSource::Explicit));
-    let wish = Wish { environment: Some("amp-1".into()), remote: Some("y".into()), ..Wish::default() };
+    let wish = ModelRequest {
+        environment: Some("amp-1".into()),
+        remote: Some("y".into()),
+        ..ModelRequest::default()
+    };
     assert_eq!(resolved(&wish), ("amp-1".into(), ResolutionSource::Env));
-    assert_eq!(resolved(&Wish::default()), ("amp-1".into(), ResolutionSource::Default));
+    assert_eq!(resolved(&ModelRequest::default()), ("amp-1".into(), ResolutionSource::Default));
 }
 
 #[test]
 fn an_unknown_model_never_falls_back_to_another() {
     for wish in [
-        Wish { explicit: Some("x".into()), ..Wish::default() },
-        Wish { environment: Some("x".into()), remote: Some("amp-1".into()), ..Wish::default() },
+        ModelRequest { explicit: Some("x".into()), ..ModelRequest::default() },
+        ModelRequest {
+            environment: Some("x".into()),
+            remote: Some("amp-1".into()),
+            ..ModelRequest::default()
+        },
     ] {
-        assert_eq!(Registry::amp().resolve(&wish).unwrap_err().kind(), "unknown_model");
+        assert_eq!(Registry::for_amp().resolve(&wish).unwrap_err().kind(), "unknown_model");
     }
-    assert_eq!(Registry::amp().validate("x").unwrap_err().kind(), "unknown_model");
-    assert_eq!(Registry::amp().validate("default").unwrap().id, "amp-1");
+    assert_eq!(Registry::for_amp().validate("x").unwrap_err().kind(), "unknown_model");
+    assert_eq!(Registry::for_amp().validate("default").unwrap().id, "amp-1");
 }
 
 #[test]
 fn the_registry_has_a_default_model() {
-    assert_eq!(Registry::amp().default_model().unwrap().id, "amp-1");
-    let none = Registry { default: None, ..Registry::amp() };
+    assert_eq!(Registry::for_amp().default_model().unwrap().id, "amp-1");
+    let none = Registry { default: None, ..Registry::for_amp() };
     assert_eq!(none.default_model().unwrap_err().kind(), "model_unavailable");
-    assert_eq!(none.resolve(&Wish::default()).unwrap_err().kind(), "model_unavailable");
+    assert_eq!(none.resolve(&ModelRequest::default()).unwrap_err().kind(), "model_unavailable");
 }
 
 #[test]
@@ -50,13 +58,13 @@ fn no_blank_or_placeholder_is_a_model() {
     let fake = Fake::new("exit 0");
     for blank in ["", " ", "nil", "null", "NULL"] {
         assert_eq!(
-            Registry::amp().build_arg_payload(Some(blank)),
-            Err(ModelError::EmptyOrInvalidModel),
+            Registry::for_amp().build_arg_payload(Some(blank)),
+            Err(ModelSelectionError::EmptyOrInvalidModel),
             "{blank:?}"
         );
         let payload = Selection::try_from(json!({"resolved_model": blank})).unwrap();
         let options = Options { model_payload: Some(payload), ..fake.options() };
-        assert_eq!(plan(&"x".into(), &options).unwrap_err().kind(), "invalid_configuration", "{blank:?}");
+        assert_eq!(plan_run(&"x".into(), &options).unwrap_err().kind(), "invalid_configuration", "{blank:?}");
     }
 }
 
@@ -65,9 +73,9 @@ fn a_payload_makes_no_flag_that_the_cli_does_not_have() {
     let fake = Fake::new("exit 0");
     let planned = |value| {
         let payload = Selection::try_from(value).unwrap();
-        plan(&"x".into(), &Options { model_payload: Some(payload), ..fake.options() })
+        plan_run(&"x".into(), &Options { model_payload: Some(payload), ..fake.options() })
     };
-    let payload = Registry::amp().build_arg_payload(None).unwrap();
+    let payload = Registry::for_amp().build_arg_payload(None).unwrap();
     assert_eq!(planned(payload.to_value()).unwrap().argv, ["--execute", "--stream-json"]);
     for value in
         [json!({"resolved_model": "gpt"}), json!({"resolved_model": "amp-1", "reasoning_effort": "high"})]
@@ -84,7 +92,7 @@ fn a_payload_that_was_not_resolved_is_refused() {
     {
         let payload = Selection::try_from(value).unwrap();
         let options = Options { model_payload: Some(payload), ..fake.options() };
-        let error = plan(&"x".into(), &options).unwrap_err();
+        let error = plan_run(&"x".into(), &options).unwrap_err();
         assert!(error.to_string().contains("model resolution failed"), "{error}");
     }
     Options::default().validate().unwrap();

@@ -1,7 +1,8 @@
 //! Options: what each of them makes of the CLI's command line, directory and files.
 
 use amp_sdk::{
-    ContinueThread, McpConfig, McpHttpServer, McpStdioServer, Options, Surface, mode, plan, visibility,
+    ContinueThread, ExecutionSurface, McpConfig, McpHttpServer, McpStdioServer, Options, mode, plan_run,
+    visibility,
 };
 use serde_json::{Value, json};
 
@@ -12,7 +13,7 @@ fn words(change: impl FnOnce(&mut Options)) -> String {
     let fake = Fake::new("exit 0");
     let mut options = fake.options();
     change(&mut options);
-    let planned = plan(&"x".into(), &options).unwrap();
+    let planned = plan_run(&"x".into(), &options).unwrap();
     planned.argv.iter().map(|word| word.to_str().unwrap()).collect::<Vec<_>>().join(" ")
 }
 
@@ -21,7 +22,7 @@ fn settings(change: impl FnOnce(&mut Options)) -> Value {
     let fake = Fake::new("exit 0");
     let mut options = fake.options();
     change(&mut options);
-    plan(&"x".into(), &options).unwrap().settings.unwrap_or_default()
+    plan_run(&"x".into(), &options).unwrap().settings.unwrap_or_default()
 }
 
 /// What the CLI finds in the file behind `flag`.
@@ -39,7 +40,7 @@ fn refused(change: impl FnOnce(&mut Options)) -> String {
     let fake = Fake::new("exit 0");
     let mut options = fake.options();
     change(&mut options);
-    let error = plan(&"x".into(), &options).unwrap_err();
+    let error = plan_run(&"x".into(), &options).unwrap_err();
     assert_eq!(error.kind(), "invalid_configuration", "{error}");
     error.to_string()
 }
@@ -176,8 +177,9 @@ fn a_server_that_is_a_program_is_configured() {
     let mut server = McpStdioServer::new("npx").unwrap();
     server.args = vec!["-y".into(), "@modelcontextprotocol/server-filesystem".into(), "/tmp".into()];
     server.env.insert("KEY".into(), "v".into());
-    let found =
-        file("--mcp-config", |given| given.mcp_config = Some(McpConfig::new().stdio("filesystem", &server)));
+    let found = file("--mcp-config", |given| {
+        given.mcp_config = Some(McpConfig::new().with_stdio("filesystem", &server));
+    });
     let args = ["-y", "@modelcontextprotocol/server-filesystem", "/tmp"];
     assert_eq!(found, json!({"filesystem": {"command": "npx", "args": args, "env": {"KEY": "v"}}}));
     McpStdioServer::new(" ").unwrap_err();
@@ -187,8 +189,9 @@ fn a_server_that_is_a_program_is_configured() {
 fn a_server_behind_an_address_is_configured() {
     let mut server = McpHttpServer::new("https://api.example.com/mcp").unwrap();
     server.headers.insert("Authorization".into(), "Bearer token".into());
-    let found =
-        file("--mcp-config", |given| given.mcp_config = Some(McpConfig::new().http("remote_api", &server)));
+    let found = file("--mcp-config", |given| {
+        given.mcp_config = Some(McpConfig::new().with_http("remote_api", &server));
+    });
     let headers = json!({"Authorization": "Bearer token"});
     assert_eq!(found, json!({"remote_api": {"url": "https://api.example.com/mcp", "headers": headers}}));
     McpHttpServer::new("").unwrap_err();
@@ -222,11 +225,11 @@ fn nulls_in_maps_are_dropped() {
 #[test]
 fn the_surface_may_be_a_map() {
     let map = json!({"surface_kind": "ssh_exec", "transport_options": {"destination": "build", "ssh_user": "me", "port": 2222}});
-    let Surface::Ssh(ssh) = Surface::try_from(map).unwrap() else { panic!() };
+    let ExecutionSurface::Ssh(ssh) = ExecutionSurface::try_from(map).unwrap() else { panic!() };
     assert_eq!((ssh.destination.as_str(), ssh.user.as_deref(), ssh.port), ("build", Some("me"), Some(2222)));
-    assert_eq!(Surface::try_from(json!({})).unwrap(), Surface::Local);
+    assert_eq!(ExecutionSurface::try_from(json!({})).unwrap(), ExecutionSurface::Local);
     assert_eq!(
-        Surface::try_from(json!({"surface_kind": "guest_bridge"})).unwrap_err().kind(),
+        ExecutionSurface::try_from(json!({"surface_kind": "guest_bridge"})).unwrap_err().kind(),
         "unsupported_capability"
     );
 }

@@ -1,7 +1,7 @@
 //! Messages and lines of the shared cases.
 
-use amp_sdk::{ContentBlock, PermissionDenial, StreamMessage, ToolOutput, Usage};
-use amplihack_agent::framer::{Frame, Framer};
+use amp_sdk::{AmpUsage, ContentBlock, PermissionDenial, StreamMessage, ToolOutput};
+use amplihack_agent::framer::{Framer, StreamFrame};
 use base64::Engine as _;
 use serde_json::{Value, json};
 
@@ -31,7 +31,7 @@ fn block(block: &ContentBlock) -> String {
     }
 }
 
-fn usage(usage: &Usage) -> Value {
+fn usage(usage: &AmpUsage) -> Value {
     json!([
         usage.input_tokens,
         usage.output_tokens,
@@ -144,11 +144,11 @@ fn bytes_become_lines_as_the_cases_say() {
         let mut framer =
             limit.map_or_else(Framer::default, |limit| Framer::new(usize::try_from(limit).unwrap()));
         let (mut lines, mut long) = (Vec::new(), 0_u64);
-        let mut take = |frame: Frame<'_>| match frame {
+        let mut take = |frame: StreamFrame<'_>| match frame {
             // Blank lines are no lines: the stream passes over them.
-            Frame::Line(line) if line.trim_ascii().is_empty() => {}
-            Frame::Line(line) => lines.push(line.to_vec()),
-            Frame::TooLong(_) => long += 1,
+            StreamFrame::Line(line) if line.trim_ascii().is_empty() => {}
+            StreamFrame::Line(line) => lines.push(line.to_vec()),
+            StreamFrame::TooLong(_) => long += 1,
         };
         for chunk in chunks(&row) {
             framer.push(&chunk, &mut take);

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use amp_sdk::permissions::{Delegates, Issue, check, decide, evaluate, never_matches};
-use amp_sdk::{Action, Permission};
+use amp_sdk::permissions::{DelegatePrograms, RuleIssue, check_rules, decide_call, evaluate, never_matches};
+use amp_sdk::{Permission, PermissionAction};
 use amplihack_utils::env::Env;
 use serde_json::{Map, Value, json};
 
@@ -24,7 +24,7 @@ fn rules(value: &Value) -> Vec<Permission> {
 fn the_shared_oracle_agrees() {
     let mut seen = 0;
     for row in rows(include_str!("../cases/permissions_oracle.jsonl")) {
-        let issues: Vec<Value> = check(&row["rules"]).iter().map(Issue::to_value).collect();
+        let issues: Vec<Value> = check_rules(&row["rules"]).iter().map(RuleIssue::to_value).collect();
         seen += 1;
         if !row["config_error"].is_null() {
             assert_eq!(json!(issues), row["config_error"], "{row}");
@@ -33,7 +33,7 @@ fn the_shared_oracle_agrees() {
         assert_eq!(issues, [] as [Value; 0], "{row}");
         let tool = row["tool"].as_str().unwrap();
         let found = evaluate(&rules(&row["rules"]), tool, &object(&row["args"]), row["context"].as_str());
-        assert_eq!(json!(found.action.map(Action::as_str)), row["action"], "{row}");
+        assert_eq!(json!(found.action.map(PermissionAction::as_str)), row["action"], "{row}");
         assert_eq!(json!(found.exit_code()), row["exit_code"], "{row}");
         let matched = found.matched.as_ref();
         assert_eq!(json!(matched.map(|matched| matched.source.as_str())), row["source"], "{row}");
@@ -51,7 +51,7 @@ fn the_shared_oracle_agrees() {
 fn everything_else_that_was_asked_of_the_real_cli_agrees() {
     let mut wrong = Vec::new();
     for row in rows(include_str!("../cases/permissions_recorded.jsonl")) {
-        let issues: Vec<Value> = check(&row["rules"]).iter().map(Issue::to_value).collect();
+        let issues: Vec<Value> = check_rules(&row["rules"]).iter().map(RuleIssue::to_value).collect();
         let expected = row.get("details").cloned().unwrap_or_else(|| json!([]));
         if json!(issues) != expected {
             wrong.push(format!("{row}\n  refused for {issues:?}"));
@@ -88,27 +88,34 @@ pub(crate) fn program(dir: &std::path::Path, name: &str, body: &str) -> String {
 #[tokio::test]
 async fn programs_of_delegate_rules_are_asked_as_the_cli_asks_them() {
     let dir = tempfile::tempdir().unwrap();
-    let env = Env::empty().with("HOME", dir.path()).with("PATH", "/usr/bin:/bin").with("OUT", dir.path());
-    let delegates = Delegates { timeout: Duration::from_millis(600), ..Delegates::new(env) };
+    let env = Env::empty()
+        .with_variable("HOME", dir.path())
+        .with_variable("PATH", "/usr/bin:/bin")
+        .with_variable("OUT", dir.path());
+    let delegates = DelegatePrograms { timeout: Duration::from_millis(600), ..DelegatePrograms::new(env) };
     let note = "{ cat; printf ' %s %s' \"$AGENT\" \"$AGENT_TOOL_NAME\"; } > \"$OUT/noted\"";
     program(dir.path(), "allow", note);
     let cases = [
-        ("~/allow".to_owned(), Some(Action::Allow), None),
-        ("true".to_owned(), Some(Action::Allow), None),
-        ("false".to_owned(), Some(Action::Ask), None),
-        (program(dir.path(), "no", "echo because >&2; exit 7"), Some(Action::Reject), Some("because\n")),
-        (program(dir.path(), "killed", "kill -9 $$"), Some(Action::Reject), Some("")),
-        (program(dir.path(), "slow", "sleep 60"), Some(Action::Reject), Some("did not decide")),
-        ("bash -c".to_owned(), Some(Action::Reject), Some("start bash -c")),
+        ("~/allow".to_owned(), Some(PermissionAction::Allow), None),
+        ("true".to_owned(), Some(PermissionAction::Allow), None),
+        ("false".to_owned(), Some(PermissionAction::Ask), None),
+        (
+            program(dir.path(), "no", "echo because >&2; exit 7"),
+            Some(PermissionAction::Reject),
+            Some("because\n"),
+        ),
+        (program(dir.path(), "killed", "kill -9 $$"), Some(PermissionAction::Reject), Some("")),
+        (program(dir.path(), "slow", "sleep 60"), Some(PermissionAction::Reject), Some("did not decide")),
+        ("bash -c".to_owned(), Some(PermissionAction::Reject), Some("start bash -c")),
     ];
     for (to, action, error) in cases {
-        let rules = [Permission::new("t", Action::Delegate).to(to.clone())];
+        let rules = [Permission::new("t", PermissionAction::Delegate).with_program(to.clone())];
         let args = object(&json!({"a": "x\n"}));
-        let found = decide(&rules, "T", &args, None, &delegates).await;
+        let found = decide_call(&rules, "T", &args, None, &delegates).await;
         assert_eq!(found.action, action, "{to}");
         assert!(error.is_none_or(|part| found.error.as_deref().unwrap().contains(part)), "{found:?}");
         let rejected = evaluate(&rules, "T", &args, None);
-        assert_eq!(rejected.action, Some(Action::Reject));
+        assert_eq!(rejected.action, Some(PermissionAction::Reject));
         assert_eq!(rejected.matched, found.matched);
     }
     assert_eq!(std::fs::read_to_string(dir.path().join("noted")).unwrap(), "{\"a\":\"x\\n\"} amp T");

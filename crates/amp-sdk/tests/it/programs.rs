@@ -1,6 +1,6 @@
 //! The programs of the document, in Rust, against the fake CLI.
 
-use amp_sdk::testing::{FakeAmp, Reply};
+use amp_sdk::testing::{FakeAmp, FakeReply};
 use amp_sdk::{ContentBlock, Options, StreamMessage, blocking, create_permission, execute};
 use serde_json::json;
 
@@ -13,23 +13,23 @@ fn task(prompt: &str, options: Options) -> String {
 
 #[test]
 fn the_task_prints_an_answer_or_a_kind() {
-    let fake = FakeAmp::new().run(Reply::success("A control plane.")).build().unwrap();
+    let fake = FakeAmp::new().with_run(FakeReply::success("A control plane.")).build().unwrap();
     assert_eq!(task("What does this project do?", fake.options()), "A control plane.");
     assert_eq!(fake.calls()[0].stdin, "What does this project do?");
-    let fake = FakeAmp::new().run(Reply::failure("out of luck")).build().unwrap();
+    let fake = FakeAmp::new().with_run(FakeReply::failure("out of luck")).build().unwrap();
     assert_eq!(task("x", fake.options()), "[execution_failed] run the prompt: out of luck");
 }
 
 #[test]
 fn the_runner_shows_progress_as_it_comes() {
-    let reply = Reply::new()
+    let reply = FakeReply::new()
         .init()
         .assistant("I'll look. ")
         .tool_use("tu_1", "Read", &json!({ "path": "Cargo.toml" }))
         .tool_result("tu_1", "[workspace]", false)
         .assistant("It is a workspace.")
         .result("It is a workspace.");
-    let fake = FakeAmp::new().run(reply).build().unwrap();
+    let fake = FakeAmp::new().with_run(reply).build().unwrap();
     let (mut text, mut shown, mut turns) = (String::new(), Vec::new(), None);
     block_on(async {
         let mut messages = execute("What is this?", fake.options());
@@ -65,7 +65,7 @@ fn the_reviewer_may_read_and_nothing_else() {
         rule("edit_file", "reject"),
         rule("create_file", "reject"),
     ];
-    let fake = FakeAmp::new().run(Reply::success("No bugs.")).build().unwrap();
+    let fake = FakeAmp::new().with_run(FakeReply::success("No bugs.")).build().unwrap();
     let options = Options {
         mode: Some("smart".into()),
         permissions,
@@ -91,9 +91,9 @@ fn the_reviewer_may_read_and_nothing_else() {
 #[test]
 fn three_steps_go_on_with_one_thread() {
     let fake = FakeAmp::new()
-        .run(Reply::success("The parser accepts empty names."))
-        .run(Reply::success("Refused now."))
-        .run(Reply::success("Two tests added."))
+        .with_run(FakeReply::success("The parser accepts empty names."))
+        .with_run(FakeReply::success("Refused now."))
+        .with_run(FakeReply::success("Two tests added."))
         .build()
         .unwrap();
     let first =

@@ -2,7 +2,8 @@
 
 use amp_sdk::permissions::evaluate;
 use amp_sdk::{
-    Action, Options, Permission, PermissionOptions, StreamMessage, create_permission, execute, plan,
+    Options, Permission, PermissionAction, PermissionOptions, StreamMessage, create_permission, execute,
+    plan_run,
 };
 use serde_json::{Map, Value, json};
 
@@ -12,7 +13,7 @@ use crate::fake::{Fake, INIT, RESULT, block_on, drain};
 fn written(rules: Vec<Permission>) -> Value {
     let fake = Fake::new("exit 0");
     let options = Options { permissions: rules, ..fake.options() };
-    plan(&"x".into(), &options).unwrap().settings.unwrap()["amp.permissions"].clone()
+    plan_run(&"x".into(), &options).unwrap().settings.unwrap()["amp.permissions"].clone()
 }
 
 fn made(tool: &str, action: &str, options: PermissionOptions) -> Permission {
@@ -109,9 +110,9 @@ fn a_rule_may_match_arguments() {
     );
     assert_eq!(
         evaluate(std::slice::from_ref(&rule), "Bash", &command("rm x"), None).action,
-        Some(Action::Reject)
+        Some(PermissionAction::Reject)
     );
-    assert_ne!(evaluate(&[rule], "Bash", &command("ls"), None).action, Some(Action::Reject));
+    assert_ne!(evaluate(&[rule], "Bash", &command("ls"), None).action, Some(PermissionAction::Reject));
 }
 
 #[test]
@@ -124,7 +125,7 @@ fn a_rule_may_be_for_subagents_alone() {
     );
     let asked = |context| evaluate(std::slice::from_ref(&rule), "edit_file", &Map::new(), context).matched;
     let user =
-        |matched: Option<amp_sdk::permissions::Matched>| matched.is_some_and(|found| found.entry == rule);
+        |matched: Option<amp_sdk::permissions::MatchedRule>| matched.is_some_and(|found| found.entry == rule);
     assert!(user(asked(Some("subagent"))) && !user(asked(Some("thread"))) && !user(asked(None)));
 }
 
@@ -137,10 +138,10 @@ fn rules_keep_their_order_and_take_the_place_of_the_users_own() {
     )
     .unwrap();
     let rules: Vec<Permission> =
-        ["Read", "glob", "Bash"].map(|tool| Permission::new(tool, Action::Allow)).into();
+        ["Read", "glob", "Bash"].map(|tool| Permission::new(tool, PermissionAction::Allow)).into();
     let options =
         Options { settings_file: Some(fake.path("mine.json")), permissions: rules.clone(), ..fake.options() };
-    let settings = plan(&"x".into(), &options).unwrap().settings.unwrap();
+    let settings = plan_run(&"x".into(), &options).unwrap().settings.unwrap();
     assert_eq!(
         settings["amp.permissions"],
         json!(rules.iter().map(Permission::to_value).collect::<Vec<_>>())

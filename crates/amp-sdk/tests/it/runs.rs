@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use amp_sdk::{ContentBlock, Options, Prompt, StreamMessage, ToolOutput, create_user_message, execute};
+use amp_sdk::{AmpPrompt, ContentBlock, Options, StreamMessage, ToolOutput, create_user_message, execute};
 use amplihack_testkit::procs::assert_none_soon;
 
 use crate::fake::{Fake, INIT, RESULT, block_on, drain};
@@ -174,7 +174,7 @@ fn many_runs_at_once_end_and_leave_nothing() {
     let (before, most) = (descriptors(), threads() + 8);
     block_on(async {
         let handles: Vec<_> =
-            (0..runs).map(|_| tokio::spawn(amp_sdk::run(Prompt::from("x"), fake.options()))).collect();
+            (0..runs).map(|_| tokio::spawn(amp_sdk::run(AmpPrompt::from("x"), fake.options()))).collect();
         for handle in handles {
             assert_eq!(handle.await.unwrap().unwrap(), "ok");
             assert!(threads() <= most, "{} threads", threads());
@@ -189,19 +189,25 @@ fn many_runs_at_once_end_and_leave_nothing() {
 fn the_version_is_asked_for_once_and_decides() {
     let fake =
         Fake::new("echo x >>\"$AMP_TEST_DIR/asked\"; echo '0.0.1700000000-gabc (released 2023-11-14)'");
-    let version = block_on(amp_sdk::version::probe(&fake.options())).unwrap();
+    let version = block_on(amp_sdk::version::probe_version(&fake.options())).unwrap();
     assert_eq!(version.to_string(), "0.0.1700000000-gabc");
-    assert_eq!(block_on(amp_sdk::version::probe(&fake.options())).unwrap(), version);
+    assert_eq!(block_on(amp_sdk::version::probe_version(&fake.options())).unwrap(), version);
     assert_eq!(fake.read("asked"), "x\n");
     let public = |cli_version| {
         let options = Options { cli_version, visibility: Some("public".into()), ..fake.options() };
-        amp_sdk::plan(&"x".into(), &options).unwrap().argv.last().unwrap().clone()
+        amp_sdk::plan_run(&"x".into(), &options).unwrap().argv.last().unwrap().clone()
     };
     assert_eq!((public(Some(version)), public(None)), ("public".into(), "unlisted".into()));
     let silent = Fake::new("echo hello");
-    assert_eq!(block_on(amp_sdk::version::probe(&silent.options())).unwrap_err().kind(), "parse_error");
+    assert_eq!(
+        block_on(amp_sdk::version::probe_version(&silent.options())).unwrap_err().kind(),
+        "parse_error"
+    );
     let broken = Fake::new("echo 'amp: not found' >&2; exit 127");
-    assert_eq!(block_on(amp_sdk::version::probe(&broken.options())).unwrap_err().kind(), "cli_not_found");
+    assert_eq!(
+        block_on(amp_sdk::version::probe_version(&broken.options())).unwrap_err().kind(),
+        "cli_not_found"
+    );
 }
 
 #[test]
@@ -209,8 +215,8 @@ fn threads_are_past_sessions() {
     let fake = Fake::new(
         r#"echo '[{"id":"T-1","title":"a  b","updated":"2026-11-01T00:00:00Z","messageCount":3}]'"#,
     );
-    let amp = amp_sdk::Amp::from(fake.options());
-    let which = amp_sdk::threads::List::default();
+    let amp = amp_sdk::AmpContext::from(fake.options());
+    let which = amp_sdk::threads::ThreadListOptions::default();
     let sessions = block_on(amp_sdk::runtime::list_provider_sessions(&amp, &which)).unwrap();
     let [session] = &sessions[..] else { panic!("{sessions:?}") };
     assert_eq!(
@@ -220,6 +226,6 @@ fn threads_are_past_sessions() {
     assert_eq!(session.updated_at.as_deref(), Some("2026-11-01T00:00:00Z"));
     assert_eq!(session.metadata["messages"], 3);
     assert_eq!(amp_sdk::runtime::blocking::list_provider_sessions(&amp, &which).unwrap(), sessions);
-    let names = amp_sdk::runtime::capabilities().map(amp_sdk::runtime::Capability::as_str);
+    let names = amp_sdk::runtime::capabilities().map(amp_sdk::runtime::SessionCapability::as_str);
     assert_eq!(names, ["session_history", "session_resume", "session_pause", "session_intervene"]);
 }

@@ -2,12 +2,12 @@
 
 use std::os::unix::fs::PermissionsExt;
 
-use amp_sdk::{Action, Error, Options, Permission, Plan, plan};
+use amp_sdk::{Error, Options, Permission, PermissionAction, RunPlan, plan_run};
 use serde_json::{Value, json};
 
 use crate::fake::{Fake, INIT, RESULT, block_on, cases, drain};
 
-fn planned(fake: &Fake, given: &Value) -> Result<Plan, Error> {
+fn planned(fake: &Fake, given: &Value) -> Result<RunPlan, Error> {
     let mut options = fake.options();
     let base =
         given.get("base").map(ToString::to_string).or_else(|| given["base_text"].as_str().map(str::to_owned));
@@ -26,7 +26,7 @@ fn planned(fake: &Fake, given: &Value) -> Result<Plan, Error> {
     options.enabled_tools = given["enabled_tools"]
         .as_array()
         .map(|tools| tools.iter().map(|tool| tool.as_str().unwrap().to_owned()).collect());
-    plan(&"hello".into(), &options)
+    plan_run(&"hello".into(), &options)
 }
 
 #[test]
@@ -88,9 +88,9 @@ fn the_users_own_settings_are_merged_and_not_hidden() {
         "{ \"amp.url\": \"u\", // mine\n \"amp.permissions\": [], }",
     )
     .unwrap();
-    let rule = Permission::new("Bash", Action::Reject);
+    let rule = Permission::new("Bash", PermissionAction::Reject);
     let options = Options { permissions: vec![rule.clone()], ..fake.options() };
-    let settings = |options: &Options| plan(&"x".into(), options).unwrap().settings.unwrap();
+    let settings = |options: &Options| plan_run(&"x".into(), options).unwrap().settings.unwrap();
     assert_eq!(
         settings(&options),
         json!({"amp.url": "u", "amp.permissions": [rule.to_value()], "amp.dangerouslyAllowAll": false})
@@ -99,7 +99,7 @@ fn the_users_own_settings_are_merged_and_not_hidden() {
     let variable = [("AMP_SETTINGS_FILE".to_owned(), fake.path("mine.json").display().to_string())].into();
     assert_eq!(settings(&Options { env: variable, ..options.clone() })["amp.url"], "other");
     std::fs::write(config.join("settings.jsonc"), "{ broken").unwrap();
-    assert_eq!(plan(&"x".into(), &options).unwrap_err().kind(), "invalid_configuration");
+    assert_eq!(plan_run(&"x".into(), &options).unwrap_err().kind(), "invalid_configuration");
 }
 
 #[test]
@@ -112,7 +112,7 @@ cat >"$AMP_TEST_DIR/stdin"; {INIT}; {RESULT}"#
     );
     let fake = Fake::new(&body);
     let options = Options {
-        permissions: vec![Permission::new("Bash", Action::Ask)],
+        permissions: vec![Permission::new("Bash", PermissionAction::Ask)],
         mcp_config: Some(
             "{\"s\":{\"url\":\"https://h\",\"headers\":{\"Authorization\":\"hunter2\"}}}".into(),
         ),
@@ -135,7 +135,7 @@ fn private_files_go_on_every_way_out() {
     for (body, deadline) in [("exit 3", None), (INIT, None), ("sleep 60", Some(200))] {
         let fake = Fake::new(body);
         let options = Options {
-            permissions: vec![Permission::new("Bash", Action::Ask)],
+            permissions: vec![Permission::new("Bash", PermissionAction::Ask)],
             run_deadline_ms: deadline,
             ..fake.options()
         };
@@ -145,7 +145,7 @@ fn private_files_go_on_every_way_out() {
     }
     let fake = Fake::new("exit 0");
     std::fs::write(fake.path("amp"), "#!/nowhere/interpreter\n").unwrap();
-    let permissions = vec![Permission::new("Bash", Action::Ask)];
+    let permissions = vec![Permission::new("Bash", PermissionAction::Ask)];
     let options = Options { permissions: permissions.clone(), ..fake.options() };
     assert_eq!(block_on(amp_sdk::run("x", options)).unwrap_err().kind(), "cli_not_found");
     assert_eq!(fake.left(), 0);
@@ -171,7 +171,7 @@ fn every_tool_may_be_allowed_and_that_may_be_denied() {
     let fake = Fake::new("exit 0");
     std::fs::write(fake.path("mine.json"), "{\"amp.dangerouslyAllowAll\": true, \"amp.url\": \"u\"}")
         .unwrap();
-    let rules = vec![Permission::new("Bash", Action::Reject)];
+    let rules = vec![Permission::new("Bash", PermissionAction::Reject)];
     let written = |dangerously_allow_all, permissions: &[Permission]| {
         let options = Options {
             settings_file: Some(fake.path("mine.json")),
@@ -179,7 +179,7 @@ fn every_tool_may_be_allowed_and_that_may_be_denied() {
             permissions: permissions.to_vec(),
             ..fake.options()
         };
-        let planned = plan(&"x".into(), &options).unwrap();
+        let planned = plan_run(&"x".into(), &options).unwrap();
         (planned.settings.map(|settings| settings["amp.dangerouslyAllowAll"].clone()), planned.warnings.len())
     };
     // Nothing is said: the user's own settings count, and with rules the rules.
@@ -197,10 +197,12 @@ fn rules_that_the_cli_refuses_are_refused_before_anything_is_written() {
     let refused = |rule: Value| {
         let Ok(rule) = Permission::try_from(rule.clone()) else { return };
         // The checker is the one that was recorded from the CLI.
-        assert!(!amp_sdk::permissions::check(&json!([rule.to_value()])).is_empty(), "{rule:?}");
-        let options =
-            Options { permissions: vec![Permission::new("Read", Action::Allow), rule], ..fake.options() };
-        let planned = plan(&"x".into(), &options).unwrap_err();
+        assert!(!amp_sdk::permissions::check_rules(&json!([rule.to_value()])).is_empty(), "{rule:?}");
+        let options = Options {
+            permissions: vec![Permission::new("Read", PermissionAction::Allow), rule],
+            ..fake.options()
+        };
+        let planned = plan_run(&"x".into(), &options).unwrap_err();
         let ran = block_on(amp_sdk::run("x", options)).unwrap_err();
         for error in [planned, ran] {
             assert_eq!(error.kind(), "invalid_configuration", "{error}");
@@ -238,7 +240,7 @@ fn the_cli_has_five_log_levels() {
     let fake = Fake::new("touch \"$AMP_TEST_DIR/started\"");
     let with = |level: &str| Options { log_level: Some(level.into()), ..fake.options() };
     for level in ["error", "warn", "info", "debug", "audit"] {
-        let argv = plan(&"x".into(), &with(level)).unwrap().argv;
+        let argv = plan_run(&"x".into(), &with(level)).unwrap().argv;
         assert!(argv.windows(2).any(|two| two == ["--log-level", level]), "{argv:?}");
     }
     for level in ["trace", "DEBUG", "warning", "off", "verbose"] {
@@ -249,7 +251,7 @@ fn the_cli_has_five_log_levels() {
                 "use log_level: {level:?} is no level of the CLI; give one of debug, info, warn, error, audit"
             )
         );
-        let amp = amp_sdk::Amp::from(with(level));
+        let amp = amp_sdk::AmpContext::from(with(level));
         let error = amp_sdk::threads::blocking::markdown(&amp, "T-1").unwrap_err();
         assert_eq!(error.kind(), "invalid_configuration");
     }
@@ -259,7 +261,7 @@ fn the_cli_has_five_log_levels() {
 #[test]
 fn what_is_called_otherwise_now_is_named_where_it_is_refused() {
     let fake = Fake::new("touch \"$AMP_TEST_DIR/started\"");
-    let amp = amp_sdk::Amp::from(fake.options());
+    let amp = amp_sdk::AmpContext::from(fake.options());
     let error = amp_sdk::threads::blocking::new(&amp, Some("public")).unwrap_err();
     assert_eq!(
         error.to_string(),

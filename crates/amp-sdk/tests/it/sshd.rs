@@ -2,35 +2,35 @@
 
 use std::time::Duration;
 
-use amp_sdk::testing::{Fake, FakeAmp, Reply};
-use amp_sdk::{Options, Ssh, Surface, execute};
+use amp_sdk::testing::{FakeAmp, FakeReply, InstalledFake};
+use amp_sdk::{ExecutionSurface, Options, SshSurface, execute};
 use amplihack_testkit::Sshd;
 use amplihack_testkit::procs::{assert_none_soon, with_marker};
 
 use crate::fake::block_on;
 
 /// Options that lead to `fake` through a server; `None` where there is none.
-fn through(fake: &Fake) -> Option<(Sshd, Options)> {
+fn through(fake: &InstalledFake) -> Option<(Sshd, Options)> {
     let bin = fake.path().parent().unwrap().display();
     let server = Sshd::start(&[("PATH", &format!("{bin}:/usr/bin:/bin")), ("HOME", &format!("{bin}/home"))])?;
-    let ssh = Ssh {
+    let ssh = SshSurface {
         port: Some(server.port()),
         identity_file: Some(server.key()),
         options: server.options(),
-        ..Ssh::new("127.0.0.1")
+        ..SshSurface::new("127.0.0.1")
     };
-    let options = Options { execution_surface: Surface::Ssh(ssh), cli_path: None, ..fake.options() };
+    let options = Options { execution_surface: ExecutionSurface::Ssh(ssh), cli_path: None, ..fake.options() };
     Some((server, options))
 }
 
 /// A word that every process of the fake has in its environment or its command line.
-fn marker(fake: &Fake) -> String {
+fn marker(fake: &InstalledFake) -> String {
     fake.path().parent().unwrap().file_name().unwrap().to_str().unwrap().to_owned()
 }
 
 #[test]
 fn a_prompt_reaches_another_machine_byte_for_byte() {
-    let fake = FakeAmp::new().run(Reply::success("over there")).build().unwrap();
+    let fake = FakeAmp::new().with_run(FakeReply::success("over there")).build().unwrap();
     let Some((_server, options)) = through(&fake) else { return };
     let prompt = "--it's \"quoted\" $(touch /nowhere) `id` \\ \\n $HOME\n\n  two lines\u{e9}\u{1f980}\t\n";
     let options = Options {
@@ -50,8 +50,8 @@ fn a_prompt_reaches_another_machine_byte_for_byte() {
 
 #[test]
 fn codes_and_words_of_the_other_machine_come_back() {
-    let reply = Reply::new().stderr("Error: Not authenticated.\n").exit(1);
-    let fake = FakeAmp::new().run(reply).build().unwrap();
+    let reply = FakeReply::new().stderr("Error: Not authenticated.\n").exit(1);
+    let fake = FakeAmp::new().with_run(reply).build().unwrap();
     let Some((server, options)) = through(&fake) else { return };
     let error = block_on(amp_sdk::run("x", options.clone())).unwrap_err();
     assert_eq!((error.kind(), error.exit_code()), ("auth_error", Some(1)), "{error:?}");
@@ -66,8 +66,8 @@ fn codes_and_words_of_the_other_machine_come_back() {
 /// Without a terminal, a server tells a command nothing when its connection is gone.
 #[test]
 fn a_dropped_stream_leaves_nothing_on_the_other_machine() {
-    let silent = Reply::new().init().pause(Duration::from_mins(1));
-    let fake = FakeAmp::new().run(silent).build().unwrap();
+    let silent = FakeReply::new().init().pause(Duration::from_mins(1));
+    let fake = FakeAmp::new().with_run(silent).build().unwrap();
     let Some((_server, options)) = through(&fake) else { return };
     block_on(async {
         let mut stream = execute("x", options);

@@ -102,7 +102,7 @@ fn a_run_out_of_time_leaves_nothing() {
     let options = Options {
         stream_timeout_ms: 200,
         transport_headless_timeout_ms: 100,
-        permissions: vec![amp_sdk::Permission::new("Bash", amp_sdk::Action::Ask)],
+        permissions: vec![amp_sdk::Permission::new("Bash", amp_sdk::PermissionAction::Ask)],
         ..fake.options()
     };
     assert_eq!(block_on(amp_sdk::run("x", options)).unwrap_err().kind(), "stream_timeout");

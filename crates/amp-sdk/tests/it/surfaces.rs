@@ -1,12 +1,15 @@
 //! Other machines, and governed execution.
 
-use amp_sdk::{Action, Authority, Options, Permission, Ssh, StreamMessage, Surface, execute};
+use amp_sdk::{
+    ExecutionSurface, GovernedAuthority, Options, Permission, PermissionAction, SshSurface, StreamMessage,
+    execute,
+};
 use serde_json::{Value, json};
 
 use crate::fake::{Fake, INIT, RESULT, block_on, drain, program};
 
 /// A fake ssh that runs the remote command here, in another home, with a PATH of its own.
-fn ssh(fake: &Fake) -> Ssh {
+fn ssh(fake: &Fake) -> SshSurface {
     std::fs::create_dir_all(fake.path("there/bin")).unwrap();
     std::fs::rename(fake.path("amp"), fake.path("there/bin/amp")).unwrap();
     program(
@@ -15,7 +18,7 @@ fn ssh(fake: &Fake) -> Ssh {
          exec env -i HOME=\"$AMP_TEST_DIR/there\" PATH=\"$AMP_TEST_DIR/there/bin:/usr/bin:/bin\" OUT=\"$AMP_TEST_DIR\" \
          AMP_TEST_DIR=\"$AMP_TEST_DIR\" sh -c \"$last\"\n",
     );
-    Ssh { ssh_path: Some(fake.path("ssh")), user: Some("me".into()), ..Ssh::new("build") }
+    SshSurface { ssh_path: Some(fake.path("ssh")), user: Some("me".into()), ..SshSurface::new("build") }
 }
 
 #[test]
@@ -23,7 +26,7 @@ fn another_machine_is_asked_by_one_quoted_command() {
     let fake = Fake::new(&format!(
         "printf '%s\\n' \"$@\" >\"$OUT/argv\"; env >\"$OUT/env\"; pwd >\"$OUT/cwd\"; cat >\"$OUT/stdin\"; {INIT}; {RESULT}"
     ));
-    let surface = Surface::Ssh(ssh(&fake));
+    let surface = ExecutionSurface::Ssh(ssh(&fake));
     std::fs::create_dir(fake.path("there/it's here")).unwrap();
     let options = Options {
         execution_surface: surface,
@@ -51,12 +54,13 @@ fn another_machine_is_asked_by_one_quoted_command() {
 #[test]
 fn a_missing_cli_there_and_files_of_here_are_named() {
     let fake = Fake::new("exit 0");
-    let there = Options { execution_surface: Surface::Ssh(ssh(&fake)), cli_path: None, ..fake.options() };
+    let there =
+        Options { execution_surface: ExecutionSurface::Ssh(ssh(&fake)), cli_path: None, ..fake.options() };
     std::fs::remove_file(fake.path("there/bin/amp")).unwrap();
     let error = block_on(amp_sdk::run("x", there.clone())).unwrap_err();
     assert_eq!((error.kind(), error.exit_code()), ("cli_not_found", Some(127)));
     std::fs::remove_file(fake.path("ssh-argv")).unwrap();
-    let overlay = Options { permissions: vec![Permission::new("Bash", Action::Ask)], ..there };
+    let overlay = Options { permissions: vec![Permission::new("Bash", PermissionAction::Ask)], ..there };
     assert_eq!(block_on(amp_sdk::run("x", overlay)).unwrap_err().kind(), "invalid_configuration");
     assert!(!fake.path("ssh-argv").exists(), "ssh was started");
 }
@@ -74,7 +78,7 @@ fn authority(fake: &Fake) -> Value {
 #[test]
 fn an_authority_alone_says_what_runs() {
     let fake = Fake::new(&format!("/usr/bin/env >\"$OUT/env\"; echo \"noise hunter2\"; {INIT}; {RESULT}"));
-    let governed = Authority::try_from(authority(&fake)).unwrap();
+    let governed = GovernedAuthority::try_from(authority(&fake)).unwrap();
     let options = Options { governed_authority: Some(governed), ..Options::default() };
     let (messages, error) = block_on(async { drain(&mut execute("x", options.clone())).await });
     assert!(error.is_none(), "{error:?}");
@@ -94,7 +98,7 @@ type Change = fn(&mut Options);
 fn what_the_authority_does_not_govern_is_refused_by_name() {
     let fake = Fake::new("touch \"$OUT/started\"");
     let governed = Options {
-        governed_authority: Some(Authority::try_from(authority(&fake)).unwrap()),
+        governed_authority: Some(GovernedAuthority::try_from(authority(&fake)).unwrap()),
         ..Options::default()
     };
     let changes: &[(Change, &str)] = &[
@@ -111,10 +115,10 @@ fn what_the_authority_does_not_govern_is_refused_by_name() {
         (|given| given.toolbox = Some("/t".into()), "toolbox"),
         (|given| given.skills = Some("/s".into()), "skills"),
         (|given| given.enabled_tools = Some(vec!["Read".into()]), "enabled_tools"),
-        (|given| given.permissions = vec![Permission::new("Bash", Action::Ask)], "permissions"),
+        (|given| given.permissions = vec![Permission::new("Bash", PermissionAction::Ask)], "permissions"),
         (|given| given.dangerously_allow_all = Some(true), "dangerously_allow_all"),
         (|given| given.dangerously_allow_all = Some(false), "dangerously_allow_all"),
-        (|given| given.execution_surface = Surface::Ssh(Ssh::new("h")), "execution_surface"),
+        (|given| given.execution_surface = ExecutionSurface::Ssh(SshSurface::new("h")), "execution_surface"),
     ];
     for (change, name) in changes {
         let mut options = governed.clone();
@@ -132,7 +136,7 @@ fn an_authority_is_whole_or_refused_and_never_quoted() {
     let change = |key: &str, value: Value| {
         let mut map = authority(&fake);
         map[key] = value;
-        Authority::try_from(map).unwrap_err().to_string()
+        GovernedAuthority::try_from(map).unwrap_err().to_string()
     };
     for (key, value) in [
         ("authority_ref", json!("")),
@@ -148,7 +152,7 @@ fn an_authority_is_whole_or_refused_and_never_quoted() {
         let error = change(key, value);
         assert!(!error.contains("secret-path") && !error.contains("hunter2"), "{error}");
     }
-    let governed = Authority::try_from(authority(&fake)).unwrap();
+    let governed = GovernedAuthority::try_from(authority(&fake)).unwrap();
     let error =
         block_on(amp_sdk::run("x", Options { governed_authority: Some(governed), ..Options::default() }))
             .unwrap_err();

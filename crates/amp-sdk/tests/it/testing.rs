@@ -2,13 +2,13 @@
 
 use std::time::{Duration, Instant};
 
-use amp_sdk::testing::{FakeAmp, Reply};
+use amp_sdk::testing::{FakeAmp, FakeReply};
 use amp_sdk::{threads, usage};
 
 #[test]
 fn a_fake_notes_down_every_byte_that_it_was_told() {
     let fake = FakeAmp::new().build().unwrap();
-    let mut amp = fake.amp();
+    let mut amp = fake.amp_context();
     amp.options.env.insert("AMP_API_KEY".into(), "k  'ey\"".into());
     amp.options.cwd = Some(fake.home());
     amp.stdin = Some("line\n\n 'end".into());
@@ -25,9 +25,9 @@ fn a_fake_notes_down_every_byte_that_it_was_told() {
 
 #[test]
 fn runs_are_answered_one_after_another_and_the_last_one_stays() {
-    let said = |text: &str| Reply::new().text(text);
-    let fake = FakeAmp::new().run(said("one")).run(said("two")).build().unwrap();
-    let ask = || usage::blocking::usage(&fake.amp(), &usage::Range::default()).unwrap();
+    let said = |text: &str| FakeReply::new().text(text);
+    let fake = FakeAmp::new().with_run(said("one")).with_run(said("two")).build().unwrap();
+    let ask = || usage::blocking::usage(&fake.amp_context(), &usage::UsageRange::default()).unwrap();
     assert_eq!([ask(), ask(), ask()], ["one", "two", "two"]);
 }
 
@@ -38,7 +38,10 @@ fn many_fakes_are_made_and_called_at_the_same_time() {
             scope.spawn(|| {
                 for _ in 0..3 {
                     let fake = FakeAmp::new().build().unwrap();
-                    assert_eq!(threads::blocking::new(&fake.amp(), None).unwrap(), amp_sdk::testing::THREAD);
+                    assert_eq!(
+                        threads::blocking::new(&fake.amp_context(), None).unwrap(),
+                        amp_sdk::testing::THREAD
+                    );
                     let dir = fake.path().parent().unwrap().to_owned();
                     drop(fake);
                     assert!(!dir.exists());
@@ -50,11 +53,13 @@ fn many_fakes_are_made_and_called_at_the_same_time() {
 
 #[test]
 fn a_fake_that_is_deaf_and_slow_is_both() {
-    let fake =
-        FakeAmp::new().run(Reply::new().deaf().pause(Duration::from_millis(300)).text("x")).build().unwrap();
-    let mut amp = fake.amp();
+    let fake = FakeAmp::new()
+        .with_run(FakeReply::new().ignore_stdin().pause(Duration::from_millis(300)).text("x"))
+        .build()
+        .unwrap();
+    let mut amp = fake.amp_context();
     amp.stdin = Some(vec![b'x'; 2_000_000]);
     let started = Instant::now();
-    assert_eq!(usage::blocking::usage(&amp, &usage::Range::default()).unwrap(), "x");
+    assert_eq!(usage::blocking::usage(&amp, &usage::UsageRange::default()).unwrap(), "x");
     assert!(started.elapsed() >= Duration::from_millis(300));
 }

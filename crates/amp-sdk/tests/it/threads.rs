@@ -1,6 +1,6 @@
 //! Threads by the functions of the document.
 
-use amp_sdk::testing::{FakeAmp, Reply};
+use amp_sdk::testing::{FakeAmp, FakeReply};
 use amp_sdk::{ContinueThread, Options, blocking, threads};
 
 const ID: &str = "T-abc123-def456";
@@ -10,33 +10,37 @@ fn a_new_thread_is_its_id() {
     for printed in
         [format!("{ID}\n"), format!("https://ampcode.com/threads/{ID}\n"), format!("Created {ID}.\n")]
     {
-        let fake = FakeAmp::new().command(&["threads", "new"], Reply::new().text(&*printed)).build().unwrap();
-        assert_eq!(threads::blocking::new(&fake.amp(), None).unwrap(), ID, "{printed}");
+        let fake = FakeAmp::new()
+            .with_command(&["threads", "new"], FakeReply::new().text(&*printed))
+            .build()
+            .unwrap();
+        assert_eq!(threads::blocking::new(&fake.amp_context(), None).unwrap(), ID, "{printed}");
         assert_eq!(fake.calls()[0].args, ["threads", "new"]);
     }
-    let fake = FakeAmp::new().command(&["threads", "new"], Reply::new().text("no id")).build().unwrap();
-    assert_eq!(threads::blocking::new(&fake.amp(), None).unwrap_err().kind(), "parse_error");
+    let fake =
+        FakeAmp::new().with_command(&["threads", "new"], FakeReply::new().text("no id")).build().unwrap();
+    assert_eq!(threads::blocking::new(&fake.amp_context(), None).unwrap_err().kind(), "parse_error");
 }
 
 #[test]
 fn a_new_thread_may_be_private() {
     let fake = FakeAmp::new().build().unwrap();
-    threads::blocking::new(&fake.amp(), Some(amp_sdk::visibility::PRIVATE)).unwrap();
+    threads::blocking::new(&fake.amp_context(), Some(amp_sdk::visibility::PRIVATE)).unwrap();
     assert_eq!(fake.calls()[0].args, ["threads", "new", "--visibility", "private"]);
 }
 
 #[test]
 fn a_thread_is_exported_as_markdown() {
-    let reply = Reply::new().text("# Title\n\n  text\n");
-    let fake = FakeAmp::new().command(&["threads", "markdown"], reply).build().unwrap();
-    assert_eq!(threads::blocking::markdown(&fake.amp(), ID).unwrap(), "# Title\n\n  text");
+    let reply = FakeReply::new().text("# Title\n\n  text\n");
+    let fake = FakeAmp::new().with_command(&["threads", "markdown"], reply).build().unwrap();
+    assert_eq!(threads::blocking::markdown(&fake.amp_context(), ID).unwrap(), "# Title\n\n  text");
     assert_eq!(fake.calls()[0].args, ["threads", "markdown", ID]);
 }
 
 #[test]
 fn a_new_thread_is_run_against_and_goes_on() {
     let fake = FakeAmp::new().build().unwrap();
-    let thread = threads::blocking::new(&fake.amp(), Some("private")).unwrap();
+    let thread = threads::blocking::new(&fake.amp_context(), Some("private")).unwrap();
     for prompt in ["Analyze the codebase", "Now implement the changes we discussed"] {
         let continue_thread = Some(ContinueThread::Id(thread.clone()));
         blocking::run(prompt, Options { continue_thread, ..fake.options() }).unwrap();

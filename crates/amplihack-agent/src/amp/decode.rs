@@ -4,13 +4,13 @@ use amplihack_utils::agent_binary::AgentBinary;
 use serde_json::value::RawValue;
 
 use super::wire::{
-    AssistantMessage, ContentBlock, ErrorResultMessage, Json as WireJson, PermissionDenial, StreamMessage,
-    Summary as WireSummary, SystemMessage, ToolOutput, Usage as WireUsage, UserMessage,
+    AmpJson as WireJson, AmpRunSummary as WireSummary, AmpUsage as WireUsage, AssistantMessage, ContentBlock,
+    ErrorResultMessage, PermissionDenial, StreamMessage, SystemMessage, ToolOutput, UserMessage,
 };
 use crate::decode::Decode;
 use crate::event::{
-    AgentEvent, EndEvent, FailKind, Json, McpServer, Permission, Raw, RunOutcome, Started, Summary, Text,
-    ToolCall, ToolResult, Totals, Usage,
+    AgentEvent, AgentMcpServer, AgentPermission, AgentRawLine, AgentSessionStarted, AgentText, AgentUsage,
+    EndEvent, EventJson, FailKind, RunEndSummary, RunOutcome, ToolCall, ToolResult, UsageTotals,
 };
 
 /// The decoder of `amp --execute --stream-json`.
@@ -30,63 +30,63 @@ impl AmpStream {
     }
 
     /// Takes a message in that was read already.
-    pub fn message(&mut self, message: StreamMessage, out: &mut Vec<AgentEvent>) {
+    pub fn take_message(&mut self, message: StreamMessage, out: &mut Vec<AgentEvent>) {
         let begins = matches!(&message, StreamMessage::System(system) if system.subtype == "init");
         if !self.started && !begins && !matches!(message, StreamMessage::Diagnostic(_)) {
             let session = message.session_id().map(str::to_owned);
-            out.push(AgentEvent::Started(Started {
+            out.push(AgentEvent::Started(AgentSessionStarted {
                 agent_session: session,
-                ..Started::of(AgentBinary::Amp)
+                ..AgentSessionStarted::new(AgentBinary::Amp)
             }));
             self.started = true;
         }
         match message {
-            StreamMessage::System(system) if begins => self.begin(system, out),
+            StreamMessage::System(system) if begins => self.begin_session(system, out),
             StreamMessage::System(system) => {
-                out.push(raw(Some(system.subtype.clone()), &WireJson::from(&system.to_value())));
+                out.push(raw_event(Some(system.subtype.clone()), &WireJson::from(&system.to_value())));
             }
-            StreamMessage::Assistant(message) => self.assistant(message, out),
-            StreamMessage::User(message) => user(message, out),
+            StreamMessage::Assistant(message) => self.emit_assistant(message, out),
+            StreamMessage::User(message) => emit_tool_results(message, out),
             StreamMessage::Result(message) => {
-                self.over(&message.summary, message.cost_usd(), out);
+                self.emit_run_end(&message.summary, message.cost_usd(), out);
                 let text = message.result.or_else(|| self.text.take());
-                let _ = self.said.get_or_insert(EndEvent::success(summary(&message.summary, text)));
+                let _ = self.said.get_or_insert(EndEvent::of_success(run_summary(&message.summary, text)));
             }
             StreamMessage::ErrorResult(message) => {
-                self.over(&message.summary, message.cost_usd(), out);
+                self.emit_run_end(&message.summary, message.cost_usd(), out);
                 let text = message.result.clone().or_else(|| self.text.take());
-                let _ = self.said.get_or_insert(failure(&message, summary(&message.summary, text)));
+                let _ = self.said.get_or_insert(failure_end(&message, run_summary(&message.summary, text)));
             }
             StreamMessage::Diagnostic(diagnostic) => {
                 let text = Some(diagnostic.line);
-                out.push(AgentEvent::Raw(Raw {
+                out.push(AgentEvent::Raw(AgentRawLine {
                     kind: Some(diagnostic.error.cause().to_owned()),
                     value: None,
                     text,
                 }));
             }
-            StreamMessage::Unknown(message) => out.push(raw(Some(message.kind), &message.raw)),
+            StreamMessage::Unknown(message) => out.push(raw_event(Some(message.kind), &message.raw)),
         }
     }
 
-    fn begin(&mut self, system: SystemMessage, out: &mut Vec<AgentEvent>) {
+    fn begin_session(&mut self, system: SystemMessage, out: &mut Vec<AgentEvent>) {
         self.started = true;
         let servers = system.mcp_servers.into_iter();
-        out.push(AgentEvent::Started(Started {
+        out.push(AgentEvent::Started(AgentSessionStarted {
             agent_session: system.session_id,
             cwd: system.cwd,
             tools: system.tools,
             mcp_servers: servers
-                .map(|server| McpServer { status: server.status.as_str().to_owned(), name: server.name })
+                .map(|server| AgentMcpServer { status: server.status.as_str().to_owned(), name: server.name })
                 .collect(),
-            ..Started::of(AgentBinary::Amp)
+            ..AgentSessionStarted::new(AgentBinary::Amp)
         }));
     }
 
-    fn assistant(&mut self, message: AssistantMessage, out: &mut Vec<AgentEvent>) {
+    fn emit_assistant(&mut self, message: AssistantMessage, out: &mut Vec<AgentEvent>) {
         let (parent, id) = (message.parent_tool_use_id, message.message.id);
         for block in message.message.content {
-            let said = |text| Text { text, delta: false, message: id.clone(), parent: parent.clone() };
+            let said = |text| AgentText { text, delta: false, message: id.clone(), parent: parent.clone() };
             out.push(match block {
                 ContentBlock::Text(block) => {
                     if parent.is_none() {
@@ -98,15 +98,15 @@ impl AmpStream {
                 ContentBlock::ToolUse(block) => AgentEvent::ToolCall(ToolCall {
                     id: block.id,
                     name: block.name,
-                    input: json(&block.input),
+                    input: event_json(&block.input),
                     parent: parent.clone(),
                 }),
-                other => whole(&other),
+                other => raw_block_event(&other),
             });
         }
         if let Some(usage) = message.message.usage {
-            let amounts = totals(&usage, None);
-            out.push(AgentEvent::Usage(Usage {
+            let amounts = usage_totals(&usage, None);
+            out.push(AgentEvent::Usage(AgentUsage {
                 message: id,
                 model: message.message.model,
                 total: false,
@@ -115,21 +115,21 @@ impl AmpStream {
         }
     }
 
-    /// What the end says besides the end.
-    fn over(&mut self, summary: &WireSummary, cost_usd: Option<f64>, out: &mut Vec<AgentEvent>) {
+    /// Emits the denials and the totals that the last message carries.
+    fn emit_run_end(&mut self, summary: &WireSummary, cost_usd: Option<f64>, out: &mut Vec<AgentEvent>) {
         self.over = true;
         for denial in &summary.permission_denials {
-            out.push(AgentEvent::PermissionDecided(denied(denial)));
+            out.push(AgentEvent::PermissionDecided(denied_permission(denial)));
         }
         if summary.usage.is_some() || cost_usd.is_some() {
-            let amounts = totals(&summary.usage.clone().unwrap_or_default(), cost_usd);
-            out.push(AgentEvent::Usage(Usage { total: true, amounts, ..Usage::default() }));
+            let amounts = usage_totals(&summary.usage.clone().unwrap_or_default(), cost_usd);
+            out.push(AgentEvent::Usage(AgentUsage { total: true, amounts, ..AgentUsage::default() }));
         }
     }
 }
 
 impl Decode for AmpStream {
-    fn line(&mut self, line: &[u8], out: &mut Vec<AgentEvent>) {
+    fn decode_line(&mut self, line: &[u8], out: &mut Vec<AgentEvent>) {
         if line.trim_ascii().is_empty() {
             return;
         }
@@ -137,17 +137,21 @@ impl Decode for AmpStream {
         match StreamMessage::from_line(line) {
             Ok(message) => {
                 let placed = matches!(message, StreamMessage::System(_));
-                self.message(message, out);
+                self.take_message(message, out);
                 // A message without anything that an event has a place for, but perhaps the beginning of a session.
                 if !placed && out.len() == before + usize::from(self.started != started) {
-                    out.push(unplaced(line, None));
+                    out.push(raw_line_event(line, None));
                 }
             }
             Err(error) if error.kind() == "parse_error" => {
                 let text = Some(String::from_utf8_lossy(line).into_owned());
-                out.push(AgentEvent::Raw(Raw { kind: Some(error.cause().to_owned()), value: None, text }));
+                out.push(AgentEvent::Raw(AgentRawLine {
+                    kind: Some(error.cause().to_owned()),
+                    value: None,
+                    text,
+                }));
             }
-            Err(error) => out.push(unplaced(line, Some(error.cause().to_owned()))),
+            Err(error) => out.push(raw_line_event(line, Some(error.cause().to_owned()))),
         }
     }
 
@@ -155,36 +159,36 @@ impl Decode for AmpStream {
         self.over
     }
 
-    fn said(&mut self) -> Option<EndEvent> {
+    fn recorded_end(&mut self) -> Option<EndEvent> {
         self.said.take()
     }
 }
 
 /// A line as a value, or else as text.
-fn unplaced(line: &[u8], kind: Option<String>) -> AgentEvent {
+fn raw_line_event(line: &[u8], kind: Option<String>) -> AgentEvent {
     let text = String::from_utf8_lossy(line);
-    let value = RawValue::from_string(text.trim().to_owned()).ok().map(Json::from);
+    let value = RawValue::from_string(text.trim().to_owned()).ok().map(EventJson::from);
     let text = value.is_none().then(|| text.into_owned());
-    AgentEvent::Raw(Raw { kind, value, text })
+    AgentEvent::Raw(AgentRawLine { kind, value, text })
 }
 
-fn user(message: UserMessage, out: &mut Vec<AgentEvent>) {
+fn emit_tool_results(message: UserMessage, out: &mut Vec<AgentEvent>) {
     for block in message.message.content {
         out.push(match block {
             ContentBlock::ToolResult(block) => AgentEvent::ToolResult(ToolResult {
                 id: block.tool_use_id,
-                output: output(block.content),
+                output: tool_output_text(block.content),
                 is_error: block.is_error,
                 exit_code: None,
                 parent: message.parent_tool_use_id.clone(),
             }),
-            other => whole(&other),
+            other => raw_block_event(&other),
         });
     }
 }
 
 /// Text as it came; blocks joined by newlines, those that are no text as their JSON.
-fn output(content: ToolOutput) -> String {
+fn tool_output_text(content: ToolOutput) -> String {
     match content {
         ToolOutput::None => String::new(),
         ToolOutput::Text(text) => text,
@@ -202,17 +206,22 @@ fn output(content: ToolOutput) -> String {
     }
 }
 
-fn json(wire: &WireJson) -> Json {
-    RawValue::from_string(wire.get().to_owned()).map_or_else(|_| Json::from(&wire.to_value()), Json::from)
+fn event_json(wire: &WireJson) -> EventJson {
+    RawValue::from_string(wire.get().to_owned())
+        .map_or_else(|_| EventJson::from(&wire.to_value()), EventJson::from)
 }
 
-fn raw(kind: Option<String>, value: &WireJson) -> AgentEvent {
-    AgentEvent::Raw(Raw { kind: kind.filter(|kind| !kind.is_empty()), value: Some(json(value)), text: None })
+fn raw_event(kind: Option<String>, value: &WireJson) -> AgentEvent {
+    AgentEvent::Raw(AgentRawLine {
+        kind: kind.filter(|kind| !kind.is_empty()),
+        value: Some(event_json(value)),
+        text: None,
+    })
 }
 
 /// A block that no event has a place for.
-fn whole(block: &ContentBlock) -> AgentEvent {
-    raw(Some(block.kind().to_owned()), &text_of(block))
+fn raw_block_event(block: &ContentBlock) -> AgentEvent {
+    raw_event(Some(block.kind().to_owned()), &text_of(block))
 }
 
 /// The JSON of a block: its own where it is known.
@@ -223,8 +232,8 @@ fn text_of(block: &ContentBlock) -> WireJson {
     }
 }
 
-fn totals(usage: &WireUsage, cost_usd: Option<f64>) -> Totals {
-    Totals {
+fn usage_totals(usage: &WireUsage, cost_usd: Option<f64>) -> UsageTotals {
+    UsageTotals {
         input_tokens: usage.input_tokens,
         output_tokens: usage.output_tokens,
         cache_read_tokens: usage.cache_read_input_tokens,
@@ -234,19 +243,24 @@ fn totals(usage: &WireUsage, cost_usd: Option<f64>) -> Totals {
     }
 }
 
-fn summary(wire: &WireSummary, text: Option<String>) -> Summary {
-    Summary { text, turns: wire.num_turns, duration_ms: wire.duration_ms, ..Summary::default() }
+fn run_summary(wire: &WireSummary, text: Option<String>) -> RunEndSummary {
+    RunEndSummary { text, turns: wire.num_turns, duration_ms: wire.duration_ms, ..RunEndSummary::default() }
 }
 
 /// `Bash: rm -rf /`, or an object with `tool_name`.
-fn denied(denial: &PermissionDenial) -> Permission {
+fn denied_permission(denial: &PermissionDenial) -> AgentPermission {
     let tool = match denial {
         PermissionDenial::Text(text) => text.split_once(": ").map(|(tool, _)| tool.to_owned()),
         PermissionDenial::Other(json) => {
             json.to_value().get("tool_name").and_then(|name| name.as_str().map(str::to_owned))
         }
     };
-    Permission { tool, allowed: Some(false), reason: Some(denial.to_string()), ..Permission::default() }
+    AgentPermission {
+        tool,
+        allowed: Some(false),
+        reason: Some(denial.to_string()),
+        ..AgentPermission::default()
+    }
 }
 
 /// Words of services about failures that have a name.
@@ -270,10 +284,10 @@ const CAUSES: &[(FailKind, &[&str])] = &[
     (FailKind::ContextLength, &["context length", "context window", "prompt is too long", "context_length"]),
 ];
 
-fn failure(result: &ErrorResultMessage, summary: Summary) -> EndEvent {
+fn failure_end(result: &ErrorResultMessage, summary: RunEndSummary) -> EndEvent {
     let message = result.message();
     if result.subtype.contains("max_turns") || result.subtype.contains("budget") {
-        return EndEvent::of(RunOutcome::Budget, message, summary);
+        return EndEvent::with_outcome(RunOutcome::Budget, message, summary);
     }
     let said = message.to_lowercase();
     let found = CAUSES.iter().find(|(_, words)| words.iter().any(|word| said.contains(word)));
@@ -283,15 +297,15 @@ fn failure(result: &ErrorResultMessage, summary: Summary) -> EndEvent {
 
 #[cfg(test)]
 mod tests {
-    use amplihack_utils::sys::Exit;
+    use amplihack_utils::sys::ProcessExit;
 
     use super::*;
 
     fn events(lines: &str) -> (Vec<AgentEvent>, EndEvent) {
         let mut decoder = AmpStream::new();
         let mut out = Vec::new();
-        lines.lines().for_each(|line| decoder.line(line.as_bytes(), &mut out));
-        (out, decoder.finish(Some(Exit::Code(0))))
+        lines.lines().for_each(|line| decoder.decode_line(line.as_bytes(), &mut out));
+        (out, decoder.finish(Some(ProcessExit::Code(0))))
     }
 
     #[test]
@@ -312,7 +326,7 @@ mod tests {
             let [AgentEvent::Started(_), AgentEvent::Raw(raw)] = events.as_slice() else {
                 panic!("{line}: {events:?}")
             };
-            assert_eq!(raw.value.as_ref().map(Json::text), Some(line));
+            assert_eq!(raw.value.as_ref().map(EventJson::text), Some(line));
         }
     }
 
@@ -340,10 +354,10 @@ mod tests {
     fn the_first_end_holds_and_a_bad_exit_spoils_it() {
         let mut decoder = AmpStream::new();
         let mut out = Vec::new();
-        decoder.line(br#"{"type":"result","subtype":"success","result":"a"}"#, &mut out);
+        decoder.decode_line(br#"{"type":"result","subtype":"success","result":"a"}"#, &mut out);
         assert!(decoder.is_over());
-        decoder.line(br#"{"type":"result","subtype":"success","result":"b"}"#, &mut out);
-        let end = decoder.finish(Some(Exit::Code(3)));
+        decoder.decode_line(br#"{"type":"result","subtype":"success","result":"b"}"#, &mut out);
+        let end = decoder.finish(Some(ProcessExit::Code(3)));
         assert_eq!(end.kind, Some(FailKind::ExitAfterSuccess));
         assert_eq!(end.summary.text.as_deref(), Some("a"));
     }

@@ -1,5 +1,6 @@
 //! Amp.
 
+mod commands;
 mod decode;
 pub mod sdk;
 pub mod wire;
@@ -9,15 +10,17 @@ use amplihack_utils::prompt_delivery::DeliveryMode;
 
 pub use decode::AmpStream;
 
-use crate::grammar::{Grammar, Positional, PromptFlag};
-use crate::matrix::{ArgShape, BOTH, Capability, Evidence, HEADLESS, Row, RunMode, Slot};
-use crate::profile::{Counts, Profile};
+use crate::grammar::{ArgumentGrammar, PositionalMeaning, PromptFlag};
+use crate::matrix::{
+    AgentCapability, ArgShape, ArgSlot, BOTH, CapabilityRow, HEADLESS, RowEvidence, RunMode,
+};
+use crate::profile::{AgentProfile, UsageReports};
 
-const HELP: Evidence = Evidence::Documented("amp --help, 0.0.1790142911");
+const HELP: RowEvidence = RowEvidence::Documented("amp --help, 0.0.1790142911");
 const NOTE: &str = "stdin and argv are documented by amp --help; without an account no probe can show them";
 
 /// Amp.
-pub(crate) static PROFILE: Profile = Profile {
+pub(crate) static PROFILE: AgentProfile = AgentProfile {
     agent: AgentBinary::Amp,
     title: "Amp",
     provider: "amp",
@@ -28,76 +31,51 @@ pub(crate) static PROFILE: Profile = Profile {
     prompt_note: NOTE,
     own_commands: crate::OwnCommands::Nothing,
     rows: &[
-        Row::new(Capability::Start, HEADLESS, ArgShape::Words(Slot::Option, &[]), HELP),
-        Row::new(Capability::Prompt(DeliveryMode::Argv), HEADLESS, ArgShape::FlagEq("--execute"), HELP)
-            .note(NOTE),
-        Row::new(Capability::Prompt(DeliveryMode::Stdin), HEADLESS, ArgShape::Stdin(&["--execute"]), HELP)
-            .note(NOTE),
-        Row::new(Capability::Resume, BOTH, ArgShape::WordsThen(Slot::Front, &["threads", "continue"]), HELP),
-        Row::new(
-            Capability::Continue,
+        CapabilityRow::new(AgentCapability::Start, HEADLESS, ArgShape::Words(ArgSlot::Option, &[]), HELP),
+        CapabilityRow::new(
+            AgentCapability::Prompt(DeliveryMode::Argv),
+            HEADLESS,
+            ArgShape::FlagEq("--execute"),
+            HELP,
+        )
+        .with_note(NOTE),
+        CapabilityRow::new(
+            AgentCapability::Prompt(DeliveryMode::Stdin),
+            HEADLESS,
+            ArgShape::Stdin(&["--execute"]),
+            HELP,
+        )
+        .with_note(NOTE),
+        CapabilityRow::new(
+            AgentCapability::Resume,
             BOTH,
-            ArgShape::Words(Slot::Front, &["threads", "continue", "--last"]),
+            ArgShape::WordsThen(ArgSlot::Front, &["threads", "continue"]),
             HELP,
         ),
-        Row::new(Capability::McpConfig, BOTH, ArgShape::FlagEq("--mcp-config"), HELP),
-        Row::new(Capability::Stream, HEADLESS, ArgShape::Words(Slot::Option, &["--stream-json"]), HELP),
+        CapabilityRow::new(
+            AgentCapability::Continue,
+            BOTH,
+            ArgShape::Words(ArgSlot::Front, &["threads", "continue", "--last"]),
+            HELP,
+        ),
+        CapabilityRow::new(AgentCapability::McpConfig, BOTH, ArgShape::FlagEq("--mcp-config"), HELP),
+        CapabilityRow::new(
+            AgentCapability::Stream,
+            HEADLESS,
+            ArgShape::Words(ArgSlot::Option, &["--stream-json"]),
+            HELP,
+        ),
     ],
     decoder: Some(|| Box::new(AmpStream::new())),
-    counts: Counts::OF_THE_RUN,
-    grammar: Grammar {
-        subcommands: &[
-            "apps",
-            "clone",
-            "completions",
-            "config",
-            "diagnostics",
-            "domains",
-            "files",
-            "git-setup",
-            "help",
-            "l",
-            "last",
-            "login",
-            "logout",
-            "mcp",
-            "net",
-            "oauth-clients",
-            "orb",
-            "orb-spawner",
-            "permission",
-            "permissions",
-            "plugin",
-            "plugins",
-            "portal",
-            "projects",
-            "report",
-            "report-bug",
-            "review",
-            "runner",
-            "secrets",
-            "skill",
-            "skills",
-            "svc",
-            "t",
-            "thread",
-            "threads",
-            "tool",
-            "tools",
-            "top",
-            "up",
-            "update",
-            "usage",
-            "version",
-        ],
-        verbs: &[],
-        verb_subcommands: &[],
+    counts: UsageReports::OF_THE_RUN,
+    grammar: ArgumentGrammar {
+        commands: commands::COMMANDS,
         headless_flags: &[],
         prompt_flags: &[
             PromptFlag { flag: "-x", mode: RunMode::Headless, optional: true },
             PromptFlag { flag: "--execute", mode: RunMode::Headless, optional: true },
         ],
-        positional: Positional::Foreign,
+        positional: PositionalMeaning::Foreign,
         stdin_word: None,
         value_flags: &[
             "--visibility",
@@ -139,7 +117,13 @@ pub(crate) static PROFILE: Profile = Profile {
             "--no-archive-after-execute",
         ],
         information_flags: &["-h", "--help", "-v", "-V", "--version"],
+        serving_flags: &[],
     },
+    guard_flags: &[],
+    guard_variables: &[],
+    settings_flag: None,
+    trust_flags: &[],
+    directory_flags: &[],
     scrub: &[],
     withheld: &[],
     keys: &["AMP_API_KEY"],

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 /// The thread of a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Thread<'a> {
+pub enum AmpThreadChoice<'a> {
     /// A new one.
     #[default]
     New,
@@ -17,11 +17,11 @@ pub enum Thread<'a> {
     Id(&'a str),
 }
 
-/// What the command line of a run says, checked by the caller. Texts must not begin with `-`.
+/// Options on the command line of a run, checked by the caller. Texts must not begin with `-`.
 #[derive(Debug, Clone, Default)]
 pub struct SdkRun<'a> {
     /// The thread.
-    pub thread: Thread<'a>,
+    pub thread: AmpThreadChoice<'a>,
     /// Thinking blocks are streamed too.
     pub thinking: bool,
     /// Messages come as a stream of JSON.
@@ -58,20 +58,20 @@ impl SdkRun<'_> {
     /// The arguments, in the order that the official SDKs use.
     ///
     /// `--stream-json-input` comes in addition to a stream out: the CLI refuses it alone.
-    pub fn words(&self) -> Vec<OsString> {
+    pub fn to_args(&self) -> Vec<OsString> {
         let mut words: Vec<OsString> = Vec::new();
         match self.thread {
-            Thread::New => {}
-            Thread::Last if amplihack_utils::sabotage::active("amp-continue-last") => {}
-            Thread::Id(_) if amplihack_utils::sabotage::active("amp-continue-id") => {}
-            Thread::Last => words.extend(["threads", "continue", "--last"].map(OsString::from)),
-            Thread::Id(id) => words.extend(["threads", "continue", id].map(OsString::from)),
+            AmpThreadChoice::New => {}
+            AmpThreadChoice::Last if amplihack_utils::sabotage::is_active("amp-continue-last") => {}
+            AmpThreadChoice::Id(_) if amplihack_utils::sabotage::is_active("amp-continue-id") => {}
+            AmpThreadChoice::Last => words.extend(["threads", "continue", "--last"].map(OsString::from)),
+            AmpThreadChoice::Id(id) => words.extend(["threads", "continue", id].map(OsString::from)),
         }
         words.push(
-            if amplihack_utils::sabotage::active("amp-execute") { "--print" } else { "--execute" }.into(),
+            if amplihack_utils::sabotage::is_active("amp-execute") { "--print" } else { "--execute" }.into(),
         );
         words.push(
-            if self.thinking && !amplihack_utils::sabotage::active("amp-option-thinking") {
+            if self.thinking && !amplihack_utils::sabotage::is_active("amp-option-thinking") {
                 "--stream-json-thinking"
             } else {
                 "--stream-json"
@@ -82,29 +82,31 @@ impl SdkRun<'_> {
             (
                 "--visibility",
                 self.visibility
-                    .filter(|_| !amplihack_utils::sabotage::active("amp-option-visibility"))
+                    .filter(|_| !amplihack_utils::sabotage::is_active("amp-option-visibility"))
                     .map(OsStr::new),
             ),
             (
                 "--settings-file",
                 self.settings_file
                     .as_deref()
-                    .filter(|_| !amplihack_utils::sabotage::active("amp-option-settings-file"))
+                    .filter(|_| !amplihack_utils::sabotage::is_active("amp-option-settings-file"))
                     .map(AsRef::as_ref),
             ),
             (
                 "--log-level",
                 self.log_level
-                    .filter(|_| !amplihack_utils::sabotage::active("amp-option-log-level"))
+                    .filter(|_| !amplihack_utils::sabotage::is_active("amp-option-log-level"))
                     .map(OsStr::new),
             ),
             (
                 "--log-file",
-                self.log_file.filter(|_| !amplihack_utils::sabotage::active("amp-option-log-file")),
+                self.log_file.filter(|_| !amplihack_utils::sabotage::is_active("amp-option-log-file")),
             ),
             (
                 "--mode",
-                self.mode.filter(|_| !amplihack_utils::sabotage::active("amp-option-mode")).map(OsStr::new),
+                self.mode
+                    .filter(|_| !amplihack_utils::sabotage::is_active("amp-option-mode"))
+                    .map(OsStr::new),
             ),
             ("--mcp-config", self.mcp_config.as_deref().map(AsRef::as_ref)),
             ("--title", self.title.map(OsStr::new)),
@@ -116,7 +118,7 @@ impl SdkRun<'_> {
         }
         for (flag, values) in [
             (
-                if amplihack_utils::sabotage::active("amp-option-labels") { "--tag" } else { "--label" },
+                if amplihack_utils::sabotage::is_active("amp-option-labels") { "--tag" } else { "--label" },
                 self.labels,
             ),
             ("--features", self.features),
@@ -125,16 +127,16 @@ impl SdkRun<'_> {
         }
         let switches = [
             ("--no-archive-after-execute", self.no_archive_after_execute),
-            ("--quiet", amplihack_utils::sabotage::active("amp-evidence")),
-            ("--no-ide", self.no_ide && !amplihack_utils::sabotage::active("amp-option-no-ide")),
+            ("--quiet", amplihack_utils::sabotage::is_active("amp-evidence")),
+            ("--no-ide", self.no_ide && !amplihack_utils::sabotage::is_active("amp-option-no-ide")),
             (
                 "--no-notifications",
-                self.no_notifications && !amplihack_utils::sabotage::active("amp-option-no-notifications"),
+                self.no_notifications && !amplihack_utils::sabotage::is_active("amp-option-no-notifications"),
             ),
-            ("--no-color", self.no_color && !amplihack_utils::sabotage::active("amp-option-no-color")),
+            ("--no-color", self.no_color && !amplihack_utils::sabotage::is_active("amp-option-no-color")),
             (
                 "--stream-json-input",
-                self.json_input && !amplihack_utils::sabotage::active("amp-messages-flag"),
+                self.json_input && !amplihack_utils::sabotage::is_active("amp-messages-flag"),
             ),
         ];
         words.extend(switches.into_iter().filter(|(_, given)| *given).map(|(flag, _)| OsString::from(flag)));

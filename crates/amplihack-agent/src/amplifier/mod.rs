@@ -1,18 +1,22 @@
 //! Microsoft Amplifier. It cannot be installed from a registry, so all of it is documented and none of it probed.
 
+mod commands;
+
 use amplihack_utils::agent_binary::AgentBinary;
 use amplihack_utils::prompt_delivery::DeliveryMode;
 
-use crate::grammar::{Grammar, Positional};
-use crate::matrix::{ArgShape, BOTH, Capability, Evidence, HEADLESS, INTERACTIVE, Row, Slot};
-use crate::profile::{Counts, Profile};
+use crate::grammar::{ArgumentGrammar, PositionalMeaning};
+use crate::matrix::{
+    AgentCapability, ArgShape, ArgSlot, BOTH, CapabilityRow, HEADLESS, INTERACTIVE, RowEvidence,
+};
+use crate::profile::{AgentProfile, UsageReports};
 
-const DOCS: Evidence =
-    Evidence::Documented("amplifier run [OPTIONS] [PROMPT], README and --help of amplifier-app-cli");
+const DOCS: RowEvidence =
+    RowEvidence::Documented("amplifier run [OPTIONS] [PROMPT], README and --help of amplifier-app-cli");
 const NOTE: &str = "argv only; upstream documents stdin now, but no probe can run Amplifier here";
 
 /// Microsoft Amplifier.
-pub(crate) static PROFILE: Profile = Profile {
+pub(crate) static PROFILE: AgentProfile = AgentProfile {
     agent: AgentBinary::Amplifier,
     title: "Microsoft Amplifier",
     provider: "amplifier",
@@ -23,50 +27,36 @@ pub(crate) static PROFILE: Profile = Profile {
     prompt_note: NOTE,
     own_commands: crate::OwnCommands::Nothing,
     rows: &[
-        Row::new(Capability::Start, HEADLESS, ArgShape::Words(Slot::Front, &["run"]), DOCS),
-        Row::new(Capability::Prompt(DeliveryMode::Argv), HEADLESS, ArgShape::AfterDashes, DOCS).note(NOTE),
-        Row::new(Capability::Prompt(DeliveryMode::Argv), INTERACTIVE, ArgShape::AfterDashes, DOCS),
-        Row::new(Capability::Model, BOTH, ArgShape::FlagEq("--model"), DOCS),
-        Row::new(Capability::Resume, BOTH, ArgShape::FlagEq("--resume"), DOCS),
-        Row::new(
-            Capability::Start,
+        CapabilityRow::new(AgentCapability::Start, HEADLESS, ArgShape::Words(ArgSlot::Front, &["run"]), DOCS),
+        CapabilityRow::new(
+            AgentCapability::Prompt(DeliveryMode::Argv),
+            HEADLESS,
+            ArgShape::AfterDashes,
+            DOCS,
+        )
+        .with_note(NOTE),
+        CapabilityRow::new(
+            AgentCapability::Prompt(DeliveryMode::Argv),
             INTERACTIVE,
-            ArgShape::Words(Slot::Front, &["run", "--mode", "chat"]),
+            ArgShape::AfterDashes,
+            DOCS,
+        ),
+        CapabilityRow::new(AgentCapability::Model, BOTH, ArgShape::FlagEq("--model"), DOCS),
+        CapabilityRow::new(AgentCapability::Resume, BOTH, ArgShape::FlagEq("--resume"), DOCS),
+        CapabilityRow::new(
+            AgentCapability::Start,
+            INTERACTIVE,
+            ArgShape::Words(ArgSlot::Front, &["run", "--mode", "chat"]),
             DOCS,
         ),
     ],
     decoder: None,
-    counts: Counts::OF_THE_RUN,
-    grammar: Grammar {
-        subcommands: &[
-            "allowed-dirs",
-            "bundle",
-            "cache",
-            "collection",
-            "completion",
-            "continue",
-            "denied-dirs",
-            "doctor",
-            "help",
-            "init",
-            "logs",
-            "module",
-            "notify",
-            "profile",
-            "provider",
-            "reset",
-            "resume",
-            "session",
-            "source",
-            "tool",
-            "update",
-            "version",
-        ],
-        verbs: &["run"],
-        verb_subcommands: &[],
+    counts: UsageReports::OF_THE_RUN,
+    grammar: ArgumentGrammar {
+        commands: commands::COMMANDS,
         headless_flags: &[],
         prompt_flags: &[],
-        positional: Positional::Prompt,
+        positional: PositionalMeaning::Prompt,
         stdin_word: None,
         value_flags: &[
             "-B",
@@ -86,7 +76,13 @@ pub(crate) static PROFILE: Profile = Profile {
         variadic_flags: &[],
         switches: &["-v", "--verbose"],
         information_flags: &["--help", "--version"],
+        serving_flags: &[],
     },
+    guard_flags: &[],
+    guard_variables: &[],
+    settings_flag: None,
+    trust_flags: &[],
+    directory_flags: &[],
     scrub: &[],
     withheld: &[],
     keys: &["ANTHROPIC_API_KEY"],

@@ -5,35 +5,35 @@ use std::path::PathBuf;
 use amplihack_utils::env::Env;
 use serde::Deserialize;
 
-use crate::event::Totals;
-use crate::live::{LiveFile, Message, MessageFiles, MessageFormat};
+use crate::event::UsageTotals;
+use crate::live::{LiveFile, LiveMessage, MessageFiles, MessageFormat};
 
 /// The records, by project.
-pub(super) fn messages(env: &Env) -> Option<LiveFile> {
+pub(super) fn find_message_files(env: &Env) -> Option<LiveFile> {
     let home = || Some(env.home()?.join(".claude"));
     let below: PathBuf = env.path("CLAUDE_CONFIG_DIR").or_else(home)?.join("projects");
     Some(LiveFile::Messages(MessageFiles { below, of: MessageFormat::Claude }))
 }
 
 #[derive(Deserialize)]
-struct Line {
+struct ClaudeRecordLine {
     #[serde(rename = "type")]
     kind: String,
     #[serde(default)]
     timestamp: Option<String>,
-    message: Answer,
+    message: ClaudeRecordAnswer,
 }
 
 #[derive(Deserialize)]
-struct Answer {
+struct ClaudeRecordAnswer {
     id: String,
-    usage: Counts,
+    usage: ClaudeRecordCounts,
     #[serde(default)]
-    content: Vec<Block>,
+    content: Vec<ClaudeRecordBlock>,
 }
 
 #[derive(Deserialize)]
-struct Block {
+struct ClaudeRecordBlock {
     #[serde(rename = "type", default)]
     kind: String,
     #[serde(default)]
@@ -41,7 +41,7 @@ struct Block {
 }
 
 #[derive(Deserialize)]
-struct Counts {
+struct ClaudeRecordCounts {
     #[serde(rename = "input_tokens", default)]
     input: u64,
     #[serde(rename = "output_tokens", default)]
@@ -53,19 +53,19 @@ struct Counts {
 }
 
 /// The answer in a line of a record.
-pub(crate) fn message_line(line: &[u8]) -> Option<Message> {
+pub(crate) fn message_line(line: &[u8]) -> Option<LiveMessage> {
     memchr::memmem::find(line, b"\"usage\"")?;
-    let Line { kind, timestamp, message } = serde_json::from_slice(line).ok()?;
-    let Answer { id, usage, content } = message;
-    (kind == "assistant").then(|| Message {
+    let ClaudeRecordLine { kind, timestamp, message } = serde_json::from_slice(line).ok()?;
+    let ClaudeRecordAnswer { id, usage, content } = message;
+    (kind == "assistant").then(|| LiveMessage {
         id,
         at: timestamp.and_then(|at| at.parse().ok()),
-        amounts: Totals {
+        amounts: UsageTotals {
             input_tokens: usage.input,
             output_tokens: usage.output,
             cache_read_tokens: usage.read,
             cache_write_tokens: usage.written,
-            ..Totals::default()
+            ..UsageTotals::default()
         },
         calls: content
             .into_iter()
@@ -83,7 +83,7 @@ mod tests {
     fn an_answer_counts_and_other_lines_do_not() {
         let line = br#"{"isSidechain":true,"agentId":"a2","type":"assistant","timestamp":"2026-11-29T13:25:19.624Z","message":{"id":"msg_1","role":"assistant","content":[{"type":"text","text":"t"},{"type":"tool_use","id":"toolu_1","name":"Bash","input":{}}],"usage":{"input_tokens":100,"cache_creation_input_tokens":3,"cache_read_input_tokens":40,"output_tokens":60}}}"#;
         let message = message_line(line).unwrap();
-        let Totals { input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, .. } =
+        let UsageTotals { input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, .. } =
             message.amounts;
         assert_eq!((input_tokens, output_tokens, cache_read_tokens, cache_write_tokens), (100, 60, 40, 3));
         assert_eq!((message.id.as_str(), message.calls), ("msg_1", vec!["toolu_1".to_owned()]));

@@ -1,5 +1,6 @@
 //! Claude Code.
 
+mod commands;
 pub(crate) mod decode;
 mod messages;
 mod result;
@@ -11,31 +12,33 @@ use amplihack_utils::prompt_delivery::DeliveryMode;
 
 pub(crate) use messages::message_line;
 
-use crate::command::Permissions;
-use crate::grammar::{Grammar, Positional};
+use crate::command::PermissionLevel;
+use crate::grammar::{ArgumentGrammar, PositionalMeaning};
 use crate::matrix::{
-    ArgShape, BOTH, Capability, Evidence, HEADLESS, INTERACTIVE, Limit, Row, Slot, VersionRange,
+    AgentCapability, ArgShape, ArgSlot, BOTH, CapabilityRow, ChannelLimit, HEADLESS, INTERACTIVE,
+    RowEvidence, VersionRange,
 };
-use crate::profile::{Counts, Profile};
+use crate::profile::{AgentProfile, UsageReports};
 
 const PROVED: VersionRange = VersionRange { from: (2, 1, 332), below: (2, 2, 0) };
-const PROMPTS: Evidence = Evidence::Probe(PROVED, "claude_takes_every_prompt_unchanged");
-const OPTIONS: Evidence = Evidence::Probe(PROVED, "claude_understands_every_option");
-const LEVELS: Evidence = Evidence::Probe(PROVED, "claude_keeps_its_permission_levels");
-const HOOKS: Evidence = Evidence::Probe(PROVED, "claude_is_held_by_the_guard");
-const TERMINAL: Evidence = Evidence::Probe(PROVED, "claude_takes_a_prompt_in_a_terminal");
-const DOLLARS: Evidence = Evidence::Probe(PROVED, "claude_keeps_its_budget_in_dollars");
-const COUNTS: Evidence = Evidence::Probe(PROVED, "claude_counts_while_it_works");
-const SYSTEM_FILE: Evidence = Evidence::Probe(PROVED, "claude_reads_a_system_prompt_from_a_file");
-const STREAM: Evidence = Evidence::Probe(PROVED, "claude_streams_what_it_does");
+const PROMPTS: RowEvidence = RowEvidence::Probe(PROVED, "claude_takes_every_prompt_unchanged");
+const OPTIONS: RowEvidence = RowEvidence::Probe(PROVED, "claude_understands_every_option");
+const LEVELS: RowEvidence = RowEvidence::Probe(PROVED, "claude_keeps_its_permission_levels");
+const HOOKS: RowEvidence = RowEvidence::Probe(PROVED, "claude_is_held_by_the_guard");
+const HELD: RowEvidence = RowEvidence::Probe(PROVED, "claude_starts_nothing_of_an_untrusted_repository");
+const TERMINAL: RowEvidence = RowEvidence::Probe(PROVED, "claude_takes_a_prompt_in_a_terminal");
+const DOLLARS: RowEvidence = RowEvidence::Probe(PROVED, "claude_keeps_its_budget_in_dollars");
+const COUNTS: RowEvidence = RowEvidence::Probe(PROVED, "claude_counts_while_it_works");
+const SYSTEM_FILE: RowEvidence = RowEvidence::Probe(PROVED, "claude_reads_a_system_prompt_from_a_file");
+const STREAM: RowEvidence = RowEvidence::Probe(PROVED, "claude_streams_what_it_does");
 
 /// Beyond this the CLI itself refuses: "Prompt is too long".
-const STDIN_LIMIT: Limit = Limit::Bytes(9_900_000);
+const STDIN_LIMIT: ChannelLimit = ChannelLimit::Bytes(9_900_000);
 const KEEPS: &str = "a resumed session keeps the system prompt that it began with";
 const SLASH: &str = "a prompt that begins with / is a command of Claude's own";
 
 /// Claude Code.
-pub(crate) static PROFILE: Profile = Profile {
+pub(crate) static PROFILE: AgentProfile = AgentProfile {
     agent: AgentBinary::Claude,
     title: "Claude Code",
     provider: "anthropic",
@@ -46,103 +49,133 @@ pub(crate) static PROFILE: Profile = Profile {
     prompt_note: SLASH,
     own_commands: crate::OwnCommands::EveryName,
     rows: &[
-        Row::new(Capability::Start, HEADLESS, ArgShape::Words(Slot::Front, &["-p"]), PROMPTS),
-        Row::new(Capability::Prompt(DeliveryMode::Argv), HEADLESS, ArgShape::AfterDashes, PROMPTS)
-            .note(SLASH),
-        Row::new(Capability::Prompt(DeliveryMode::Stdin), HEADLESS, ArgShape::Stdin(&[]), PROMPTS)
-            .limit(STDIN_LIMIT)
-            .note(SLASH),
-        Row::new(Capability::Prompt(DeliveryMode::Argv), INTERACTIVE, ArgShape::AfterDashes, TERMINAL)
-            .note(SLASH),
-        Row::new(
-            Capability::Hooks,
-            BOTH,
-            ArgShape::EachThen("--plugin-dir", &["--settings", "{\"disableAllHooks\":false}"]),
-            HOOKS,
+        CapabilityRow::new(
+            AgentCapability::Start,
+            HEADLESS,
+            ArgShape::Words(ArgSlot::Front, &["-p"]),
+            PROMPTS,
         ),
-        Row::new(Capability::Model, BOTH, ArgShape::FlagEq("--model"), OPTIONS),
-        Row::new(Capability::Resume, BOTH, ArgShape::FlagEq("--resume"), OPTIONS),
-        Row::new(Capability::Continue, BOTH, ArgShape::Words(Slot::Option, &["--continue"]), OPTIONS),
-        Row::new(Capability::AddDir, BOTH, ArgShape::FlagEq("--add-dir"), OPTIONS),
-        Row::new(Capability::McpConfig, BOTH, ArgShape::FlagEq("--mcp-config"), OPTIONS),
-        Row::new(Capability::AppendSystemPrompt, BOTH, ArgShape::FlagEq("--append-system-prompt"), OPTIONS)
-            .note(KEEPS),
-        Row::new(
-            Capability::AppendSystemPromptFile,
+        CapabilityRow::new(
+            AgentCapability::Prompt(DeliveryMode::Argv),
+            HEADLESS,
+            ArgShape::AfterDashes,
+            PROMPTS,
+        )
+        .with_note(SLASH),
+        CapabilityRow::new(
+            AgentCapability::Prompt(DeliveryMode::Stdin),
+            HEADLESS,
+            ArgShape::Stdin(&[]),
+            PROMPTS,
+        )
+        .with_limit(STDIN_LIMIT)
+        .with_note(SLASH),
+        CapabilityRow::new(
+            AgentCapability::Prompt(DeliveryMode::Argv),
+            INTERACTIVE,
+            ArgShape::AfterDashes,
+            TERMINAL,
+        )
+        .with_note(SLASH),
+        CapabilityRow::new(
+            AgentCapability::Hooks,
+            BOTH,
+            ArgShape::WordsThen(ArgSlot::Option, &["--settings"]),
+            HOOKS,
+        )
+        .with_note("with the user's own --settings in them, since Claude counts the last only"),
+        CapabilityRow::new(
+            AgentCapability::HoldRepository,
+            BOTH,
+            ArgShape::EachThen("--add-dir", &["--setting-sources", "user"]),
+            HELD,
+        )
+        .with_note("the directory is named again, so that its instructions are read"),
+        CapabilityRow::new(
+            AgentCapability::HeldInstructions,
+            BOTH,
+            ArgShape::Variable("CLAUDE_CODE_ADDITIONAL_DIRECTORIES_CLAUDE_MD"),
+            HELD,
+        ),
+        CapabilityRow::new(AgentCapability::Model, BOTH, ArgShape::FlagEq("--model"), OPTIONS),
+        CapabilityRow::new(AgentCapability::Resume, BOTH, ArgShape::FlagEq("--resume"), OPTIONS),
+        CapabilityRow::new(
+            AgentCapability::Continue,
+            BOTH,
+            ArgShape::Words(ArgSlot::Option, &["--continue"]),
+            OPTIONS,
+        ),
+        CapabilityRow::new(AgentCapability::AddDir, BOTH, ArgShape::FlagEq("--add-dir"), OPTIONS),
+        CapabilityRow::new(AgentCapability::McpConfig, BOTH, ArgShape::FlagEq("--mcp-config"), OPTIONS),
+        CapabilityRow::new(
+            AgentCapability::AppendSystemPrompt,
+            BOTH,
+            ArgShape::FlagEq("--append-system-prompt"),
+            OPTIONS,
+        )
+        .with_note(KEEPS),
+        CapabilityRow::new(
+            AgentCapability::AppendSystemPromptFile,
             HEADLESS,
             ArgShape::FlagEq("--append-system-prompt-file"),
             SYSTEM_FILE,
         )
-        .note("the flag is not in Claude's help"),
-        Row::new(
-            Capability::Permissions(Permissions::Ask),
+        .with_note("the flag is not in Claude's help"),
+        CapabilityRow::new(
+            AgentCapability::Permissions(PermissionLevel::Ask),
             BOTH,
-            ArgShape::Words(Slot::Option, &["--permission-mode", "manual"]),
+            ArgShape::Words(ArgSlot::Option, &["--permission-mode", "manual"]),
             LEVELS,
         )
-        .note("headless, what needs leave is refused"),
-        Row::new(
-            Capability::Permissions(Permissions::Edit),
+        .with_note("headless, what needs leave is refused"),
+        CapabilityRow::new(
+            AgentCapability::Permissions(PermissionLevel::Edit),
             BOTH,
-            ArgShape::Words(Slot::Option, &["--permission-mode", "acceptEdits"]),
+            ArgShape::Words(ArgSlot::Option, &["--permission-mode", "acceptEdits"]),
             LEVELS,
         )
-        .note("also runs shell commands that only change files, such as touch; headless, others are refused"),
-        Row::new(
-            Capability::Permissions(Permissions::Full),
+        .with_note(
+            "also runs shell commands that only change files, such as touch; headless, others are refused",
+        ),
+        CapabilityRow::new(
+            AgentCapability::Permissions(PermissionLevel::Full),
             BOTH,
-            ArgShape::Words(Slot::Option, &["--dangerously-skip-permissions"]),
+            ArgShape::Words(ArgSlot::Option, &["--dangerously-skip-permissions"]),
             LEVELS,
         )
-        .note("refused as root unless IS_SANDBOX=1 is set"),
-        Row::new(
-            Capability::Stream,
+        .with_note("refused as root unless IS_SANDBOX=1 is set"),
+        CapabilityRow::new(
+            AgentCapability::Stream,
             HEADLESS,
-            ArgShape::Words(Slot::Option, &["--output-format", "stream-json", "--verbose"]),
+            ArgShape::Words(ArgSlot::Option, &["--output-format", "stream-json", "--verbose"]),
             STREAM,
         ),
-        Row::new(
-            Capability::LiveUsage,
+        CapabilityRow::new(
+            AgentCapability::LiveUsage,
             HEADLESS,
-            ArgShape::Words(Slot::Option, &["--include-partial-messages"]),
+            ArgShape::Words(ArgSlot::Option, &["--include-partial-messages"]),
             COUNTS,
         )
-        .note("only with its stream"),
-        Row::new(Capability::BudgetUsd, HEADLESS, ArgShape::FlagEq("--max-budget-usd"), DOLLARS)
-            .note("of the process: what the session cost before does not count"),
+        .with_note("only with its stream"),
+        CapabilityRow::new(
+            AgentCapability::BudgetUsd,
+            HEADLESS,
+            ArgShape::FlagEq("--max-budget-usd"),
+            DOLLARS,
+        )
+        .with_note("of the process: what the session cost before does not count"),
     ],
     decoder: Some(|| Box::new(decode::ClaudeStream::default())),
-    counts: Counts { dollars: true, live_file: Some(|env, _| messages::messages(env)), ..Counts::OF_THE_RUN },
-    grammar: Grammar {
-        subcommands: &[
-            "agents",
-            "attach",
-            "auth",
-            "auto-mode",
-            "doctor",
-            "gateway",
-            "help",
-            "import",
-            "install",
-            "kill",
-            "logs",
-            "mcp",
-            "plugin",
-            "plugins",
-            "purge",
-            "respawn",
-            "rm",
-            "setup-token",
-            "stop",
-            "ultrareview",
-            "update",
-            "upgrade",
-        ],
-        verbs: &[],
-        verb_subcommands: &[],
+    counts: UsageReports {
+        dollars: true,
+        live_file: Some(|env, _| messages::find_message_files(env)),
+        ..UsageReports::OF_THE_RUN
+    },
+    grammar: ArgumentGrammar {
+        commands: commands::COMMANDS,
         headless_flags: &["-p", "--print"],
         prompt_flags: &[],
-        positional: Positional::Prompt,
+        positional: PositionalMeaning::Prompt,
         stdin_word: None,
         value_flags: &[
             "--agent",
@@ -156,6 +189,7 @@ pub(crate) static PROFILE: Profile = Profile {
             "--fallback-model",
             "--input-format",
             "--json-schema",
+            "--managed-settings",
             "--max-budget-usd",
             "--max-turns",
             "--model",
@@ -228,7 +262,13 @@ pub(crate) static PROFILE: Profile = Profile {
             "--verbose",
         ],
         information_flags: &["-h", "--help", "-v", "--version"],
+        serving_flags: &[],
     },
+    guard_flags: commands::FLAGS,
+    guard_variables: &["CLAUDE_CODE_SIMPLE", "CLAUDE_CODE_SAFE_MODE"],
+    settings_flag: Some("--settings"),
+    trust_flags: &["--setting-sources"],
+    directory_flags: &[],
     scrub: &[
         "AI_AGENT",
         "CLAUDECODE",

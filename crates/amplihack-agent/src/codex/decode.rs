@@ -5,14 +5,15 @@ use std::collections::BTreeSet;
 use amplihack_utils::agent_binary::AgentBinary;
 use serde_json::value::RawValue;
 
-use super::wire::{Item, Line};
+use super::wire::{CodexItem, CodexLine};
 use crate::decode::fail;
-use crate::decode::lines::{self, JsonLines, warning};
+use crate::decode::lines::{self, AgentLineReader, warning_event};
 use crate::event::{
-    AgentEvent, EndEvent, FailKind, Json, Started, Summary, Text, ToolCall, ToolResult, Usage,
+    AgentEvent, AgentSessionStarted, AgentText, AgentUsage, EndEvent, EventJson, FailKind, RunEndSummary,
+    ToolCall, ToolResult,
 };
 
-/// What Codex writes before another try; nothing has ended.
+/// Beginning of Codex's message before another try; nothing has ended.
 const RETRY: &str = "Reconnecting...";
 
 /// The decoder of Codex's stream.
@@ -33,51 +34,51 @@ impl crate::Decode for CodexStream {
         self.session.as_deref()
     }
 
-    fn said(&mut self) -> Option<EndEvent> {
+    fn recorded_end(&mut self) -> Option<EndEvent> {
         self.end.clone()
     }
 }
 
-impl JsonLines for CodexStream {
-    fn json(&mut self, line: &str, out: &mut Vec<AgentEvent>) -> Result<(), serde_json::Error> {
-        let line: Line<'_> = serde_json::from_str(line)?;
+impl AgentLineReader for CodexStream {
+    fn read_json(&mut self, line: &str, out: &mut Vec<AgentEvent>) -> Result<(), serde_json::Error> {
+        let line: CodexLine<'_> = serde_json::from_str(line)?;
         match line.kind.text() {
             "thread.started" => {
-                self.session = line.thread.own();
+                self.session = line.thread.into_option();
                 let session = self.session.clone();
-                out.push(AgentEvent::Started(Started {
+                out.push(AgentEvent::Started(AgentSessionStarted {
                     agent_session: session,
-                    ..Started::of(AgentBinary::Codex)
+                    ..AgentSessionStarted::new(AgentBinary::Codex)
                 }));
             }
             // A record of an end is about the turn before.
             "turn.started" => self.end = None,
             "turn.completed" => {
-                let amounts = line.usage.map(|counts| counts.totals()).unwrap_or_default();
-                out.push(AgentEvent::Usage(Usage { total: true, amounts, ..Usage::default() }));
+                let amounts = line.usage.map(|counts| counts.to_totals()).unwrap_or_default();
+                out.push(AgentEvent::Usage(AgentUsage { total: true, amounts, ..AgentUsage::default() }));
                 self.turns += 1;
-                self.end = Some(EndEvent::success(self.summary()));
+                self.end = Some(EndEvent::of_success(self.run_summary()));
             }
             "turn.failed" => {
-                let message = line.error.message.string();
+                let message = line.error.message.into_string();
                 // The same was an error of its own just before.
                 if self.end.as_ref().and_then(|end| end.message.as_deref()) != Some(message.as_str()) {
-                    out.push(warning("error", message.clone()));
+                    out.push(warning_event("error", message.clone()));
                 }
                 self.turns += 1;
-                self.failed(message);
+                self.record_failure(message);
             }
             "error" => {
-                let message = line.message.string();
+                let message = line.message.into_string();
                 if message.starts_with(RETRY) {
-                    out.push(warning("retry", message));
+                    out.push(warning_event("retry", message));
                 } else {
-                    out.push(warning("error", message.clone()));
-                    self.failed(message);
+                    out.push(warning_event("error", message.clone()));
+                    self.record_failure(message);
                 }
             }
-            "item.started" => self.started(line.item, out),
-            "item.completed" => self.completed(line.item, out),
+            "item.started" => self.emit_call(line.item, out),
+            "item.completed" => self.emit_item(line.item, out),
             _ => {}
         }
         Ok(())
@@ -85,61 +86,61 @@ impl JsonLines for CodexStream {
 }
 
 impl CodexStream {
-    fn summary(&self) -> Summary {
-        Summary {
+    fn run_summary(&self) -> RunEndSummary {
+        RunEndSummary {
             text: self.text.clone(),
             agent_session: self.session.clone(),
             turns: Some(self.turns),
-            ..Summary::default()
+            ..RunEndSummary::default()
         }
     }
 
-    fn failed(&mut self, message: String) {
-        let kind: FailKind = fail::kind(None, &message);
-        self.end = Some(EndEvent::of_failure(kind, message, self.summary()));
+    fn record_failure(&mut self, message: String) {
+        let kind: FailKind = fail::classify_failure(None, &message);
+        self.end = Some(EndEvent::of_failure(kind, message, self.run_summary()));
     }
 
-    fn started(&mut self, item: Item<'_>, out: &mut Vec<AgentEvent>) {
-        if let Some((name, input)) = call(&item) {
-            let id = item.id.string();
+    fn emit_call(&mut self, item: CodexItem<'_>, out: &mut Vec<AgentEvent>) {
+        if let Some((name, input)) = item_call(&item) {
+            let id = item.id.into_string();
             self.open.insert(id.clone());
             out.push(AgentEvent::ToolCall(ToolCall { id, name, input, parent: None }));
         }
     }
 
-    fn completed(&mut self, item: Item<'_>, out: &mut Vec<AgentEvent>) {
+    fn emit_item(&mut self, item: CodexItem<'_>, out: &mut Vec<AgentEvent>) {
         match item.kind.text() {
             "agent_message" => {
-                let text = item.text.string();
+                let text = item.text.into_string();
                 self.text = Some(text.clone());
-                let message = item.id.own();
-                out.push(AgentEvent::Text(Text { text, message, ..Text::default() }));
+                let message = item.id.into_option();
+                out.push(AgentEvent::Text(AgentText { text, message, ..AgentText::default() }));
             }
             "reasoning" => {
-                let (text, message) = (item.text.string(), item.id.own());
-                out.push(AgentEvent::Thinking(Text { text, message, ..Text::default() }));
+                let (text, message) = (item.text.into_string(), item.id.into_option());
+                out.push(AgentEvent::Thinking(AgentText { text, message, ..AgentText::default() }));
             }
             // Codex's own word for a warning.
-            "error" => out.push(warning("error", item.message.string())),
-            _ => self.answered(item, out),
+            "error" => out.push(warning_event("error", item.message.into_string())),
+            _ => self.emit_answer(item, out),
         }
     }
 
     /// The answer to a call; the call too, if it was not told before.
-    fn answered(&mut self, item: Item<'_>, out: &mut Vec<AgentEvent>) {
-        let Some((name, input)) = call(&item) else { return };
-        let id = item.id.string();
+    fn emit_answer(&mut self, item: CodexItem<'_>, out: &mut Vec<AgentEvent>) {
+        let Some((name, input)) = item_call(&item) else { return };
+        let id = item.id.into_string();
         if !self.open.remove(&id) {
             out.push(AgentEvent::ToolCall(ToolCall { id: id.clone(), name, input, parent: None }));
         }
-        let problem = item.error.message.own();
+        let problem = item.error.message.into_option();
         let failed = matches!(item.status.text(), "failed" | "declined")
             || problem.is_some()
             || item.exit_code.0.is_some_and(|code| code != 0);
         let output = match (item.kind.text(), item.states) {
             ("mcp_tool_call", _) => problem.unwrap_or_else(|| item.result.content.into_text()),
             ("collab_tool_call", Some(states)) => states.get().to_owned(),
-            _ => item.output.string(),
+            _ => item.output.into_string(),
         };
         out.push(AgentEvent::ToolResult(ToolResult {
             id,
@@ -152,14 +153,16 @@ impl CodexStream {
 }
 
 /// The tool's name and input, if the item is a call.
-fn call(item: &Item<'_>) -> Option<(String, Json)> {
+fn item_call(item: &CodexItem<'_>) -> Option<(String, EventJson)> {
     let kind = item.kind.text();
     let input = match kind {
-        "command_execution" => object(&[("command", item.command)]),
-        "file_change" => object(&[("changes", item.changes)]),
-        "web_search" => object(&[("query", item.query), ("action", item.action)]),
-        "collab_tool_call" => object(&[("prompt", item.prompt), ("receiver_thread_ids", item.receivers)]),
-        "mcp_tool_call" => item.arguments.map(Json::from).unwrap_or_default(),
+        "command_execution" => fields_object(&[("command", item.command)]),
+        "file_change" => fields_object(&[("changes", item.changes)]),
+        "web_search" => fields_object(&[("query", item.query), ("action", item.action)]),
+        "collab_tool_call" => {
+            fields_object(&[("prompt", item.prompt), ("receiver_thread_ids", item.receivers)])
+        }
+        "mcp_tool_call" => item.arguments.map(EventJson::from).unwrap_or_default(),
         _ => return None,
     };
     let name = match kind {
@@ -171,8 +174,8 @@ fn call(item: &Item<'_>) -> Option<(String, Json)> {
 }
 
 /// An object of the fields that are there, each in its own text.
-fn object(fields: &[(&str, Option<&RawValue>)]) -> Json {
+fn fields_object(fields: &[(&str, Option<&RawValue>)]) -> EventJson {
     let there: Vec<String> =
         fields.iter().filter_map(|(name, value)| Some(format!("\"{name}\":{}", (*value)?.get()))).collect();
-    RawValue::from_string(format!("{{{}}}", there.join(","))).map(Json::from).unwrap_or_default()
+    RawValue::from_string(format!("{{{}}}", there.join(","))).map(EventJson::from).unwrap_or_default()
 }

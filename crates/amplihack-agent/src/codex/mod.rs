@@ -1,5 +1,6 @@
 //! OpenAI Codex CLI.
 
+mod commands;
 pub(crate) mod decode;
 mod rollout;
 mod wire;
@@ -7,32 +8,34 @@ mod wire;
 use amplihack_utils::agent_binary::AgentBinary;
 use amplihack_utils::prompt_delivery::DeliveryMode;
 
-pub(crate) use rollout::{rollout_line, rollout_session, rollouts};
+pub(crate) use rollout::{rollout_directory, rollout_line, rollout_session};
 
-use crate::command::Permissions;
-use crate::grammar::{Grammar, Positional};
+use crate::command::PermissionLevel;
+use crate::grammar::{ArgumentGrammar, PositionalMeaning};
 use crate::live::LiveFile;
 use crate::matrix::{
-    ArgShape, BOTH, Capability, Evidence, HEADLESS, INTERACTIVE, Limit, Row, Slot, VersionRange,
+    AgentCapability, ArgShape, ArgSlot, BOTH, CapabilityRow, ChannelLimit, HEADLESS, INTERACTIVE,
+    RowEvidence, VersionRange,
 };
-use crate::profile::{Counts, Profile};
+use crate::profile::{AgentProfile, UsageReports};
 
 const PROVED: VersionRange = VersionRange { from: (0, 171, 0), below: (0, 172, 0) };
-const PROMPTS: Evidence = Evidence::Probe(PROVED, "codex_takes_every_prompt_unchanged");
-const OPTIONS: Evidence = Evidence::Probe(PROVED, "codex_understands_every_option");
-const LEVELS: Evidence = Evidence::Probe(PROVED, "codex_keeps_its_permission_levels");
-const HOOKS: Evidence = Evidence::Probe(PROVED, "codex_is_held_by_the_guard");
-const TERMINAL: Evidence = Evidence::Probe(PROVED, "codex_takes_a_prompt_in_a_terminal");
-const SCHEMA: Evidence = Evidence::Probe(PROVED, "codex_answers_by_a_schema");
-const STREAM: Evidence = Evidence::Probe(PROVED, "codex_streams_what_it_does");
-const HELP: Evidence = Evidence::Documented("codex --help, 0.171.0");
+const PROMPTS: RowEvidence = RowEvidence::Probe(PROVED, "codex_takes_every_prompt_unchanged");
+const OPTIONS: RowEvidence = RowEvidence::Probe(PROVED, "codex_understands_every_option");
+const LEVELS: RowEvidence = RowEvidence::Probe(PROVED, "codex_keeps_its_permission_levels");
+const HOOKS: RowEvidence = RowEvidence::Probe(PROVED, "codex_is_held_by_the_guard");
+const HELD: RowEvidence = RowEvidence::Probe(PROVED, "codex_starts_nothing_of_an_untrusted_repository");
+const TERMINAL: RowEvidence = RowEvidence::Probe(PROVED, "codex_takes_a_prompt_in_a_terminal");
+const SCHEMA: RowEvidence = RowEvidence::Probe(PROVED, "codex_answers_by_a_schema");
+const STREAM: RowEvidence = RowEvidence::Probe(PROVED, "codex_streams_what_it_does");
+const HELP: RowEvidence = RowEvidence::Documented("codex --help, 0.171.0");
 
 /// "Input exceeds the maximum length of 1048576 characters".
-const STDIN_LIMIT: Limit = Limit::Chars(1_048_576);
+const STDIN_LIMIT: ChannelLimit = ChannelLimit::Chars(1_048_576);
 const BOM: &str = "a byte order mark at the start is dropped by Codex";
 
 /// OpenAI Codex CLI.
-pub(crate) static PROFILE: Profile = Profile {
+pub(crate) static PROFILE: AgentProfile = AgentProfile {
     agent: AgentBinary::Codex,
     title: "OpenAI Codex CLI",
     provider: "openai",
@@ -43,107 +46,91 @@ pub(crate) static PROFILE: Profile = Profile {
     prompt_note: BOM,
     own_commands: crate::OwnCommands::Nothing,
     rows: &[
-        Row::new(Capability::Start, HEADLESS, ArgShape::Words(Slot::Front, &["exec"]), PROMPTS),
-        Row::new(Capability::Prompt(DeliveryMode::Argv), HEADLESS, ArgShape::AfterDashes, PROMPTS),
-        Row::new(Capability::Prompt(DeliveryMode::Stdin), HEADLESS, ArgShape::Stdin(&["-"]), PROMPTS)
-            .limit(STDIN_LIMIT)
-            .note(BOM),
-        Row::new(Capability::Prompt(DeliveryMode::Argv), INTERACTIVE, ArgShape::AfterDashes, TERMINAL),
-        Row::new(
-            Capability::Hooks,
+        CapabilityRow::new(AgentCapability::Start, HEADLESS, ArgShape::Words(ArgSlot::Front, &["exec"]), PROMPTS),
+        CapabilityRow::new(AgentCapability::Prompt(DeliveryMode::Argv), HEADLESS, ArgShape::AfterDashes, PROMPTS),
+        CapabilityRow::new(AgentCapability::Prompt(DeliveryMode::Stdin), HEADLESS, ArgShape::Stdin(&["-"]), PROMPTS)
+            .with_limit(STDIN_LIMIT)
+            .with_note(BOM),
+        CapabilityRow::new(AgentCapability::Prompt(DeliveryMode::Argv), INTERACTIVE, ArgShape::AfterDashes, TERMINAL),
+        CapabilityRow::new(
+            AgentCapability::Hooks,
             BOTH,
-            ArgShape::EachThen("-c", &["-c", "features.hooks=true", "--dangerously-bypass-hook-trust"]),
+            ArgShape::EachThen("-c", &["-c", "features.hooks=true", "-c", "features.unified_exec_tty=false"]),
             HOOKS,
         )
-        .note("the bypass is for these hooks, which are the launch's own"),
-        Row::new(Capability::Model, BOTH, ArgShape::FlagEq("--model"), OPTIONS),
-        Row::new(Capability::Resume, BOTH, ArgShape::WordsThen(Slot::Tail, &["resume"]), OPTIONS),
-        Row::new(Capability::Continue, BOTH, ArgShape::Words(Slot::Tail, &["resume", "--last"]), OPTIONS),
-        Row::new(Capability::AddDir, BOTH, ArgShape::FlagEq("--add-dir"), OPTIONS),
-        Row::new(
-            Capability::AppendSystemPrompt,
+        .with_note("with Codex's trust in these hooks alone; without a terminal of its own no command waits for write_stdin, which asks no hook"),
+        CapabilityRow::new(
+            AgentCapability::HoldRepository,
+            BOTH,
+            ArgShape::TomlTable("-c", "projects", "{trust_level=\"untrusted\"}"),
+            HELD,
+        )
+        .with_note("for the directory and each above it up to the repository's root; Codex reads no AGENTS.md there"),
+        CapabilityRow::new(
+            AgentCapability::HeldInstructions,
+            BOTH,
+            ArgShape::Toml("-c", "developer_instructions"),
+            HELD,
+        )
+        .with_note("the text of AGENTS.md, behind the user's own developer_instructions"),
+        CapabilityRow::new(AgentCapability::Model, BOTH, ArgShape::FlagEq("--model"), OPTIONS),
+        CapabilityRow::new(AgentCapability::Resume, BOTH, ArgShape::WordsThen(ArgSlot::Tail, &["resume"]), OPTIONS),
+        CapabilityRow::new(AgentCapability::Continue, BOTH, ArgShape::Words(ArgSlot::Tail, &["resume", "--last"]), OPTIONS),
+        CapabilityRow::new(AgentCapability::AddDir, BOTH, ArgShape::FlagEq("--add-dir"), OPTIONS),
+        CapabilityRow::new(
+            AgentCapability::AppendSystemPrompt,
             BOTH,
             ArgShape::Toml("-c", "developer_instructions"),
             OPTIONS,
         )
-        .note("sent in the developer role; a resumed session keeps the text that it began with"),
-        Row::new(
-            Capability::Permissions(Permissions::Ask),
+        .with_note("sent in the developer role; a resumed session keeps the text that it began with"),
+        CapabilityRow::new(
+            AgentCapability::Permissions(PermissionLevel::Ask),
             HEADLESS,
-            ArgShape::Words(Slot::Option, &["--sandbox=read-only"]),
+            ArgShape::Words(ArgSlot::Option, &["--sandbox=read-only"]),
             LEVELS,
         )
-        .note("nobody can be asked: what needs leave is refused"),
-        Row::new(
-            Capability::Permissions(Permissions::Edit),
+        .with_note("nobody can be asked: what needs leave is refused"),
+        CapabilityRow::new(
+            AgentCapability::Permissions(PermissionLevel::Edit),
             HEADLESS,
-            ArgShape::Words(Slot::Option, &["--sandbox=workspace-write"]),
+            ArgShape::Words(ArgSlot::Option, &["--sandbox=workspace-write"]),
             LEVELS,
         )
-        .note("any command runs, and may write only in its directory and in temporary ones"),
-        Row::new(
-            Capability::Permissions(Permissions::Ask),
+        .with_note("any command runs, and may write only in its directory and in temporary ones"),
+        CapabilityRow::new(
+            AgentCapability::Permissions(PermissionLevel::Ask),
             INTERACTIVE,
-            ArgShape::Words(Slot::Option, &["--ask-for-approval=on-request", "--sandbox=read-only"]),
+            ArgShape::Words(ArgSlot::Option, &["--ask-for-approval=on-request", "--sandbox=read-only"]),
             HELP,
         ),
-        Row::new(
-            Capability::Permissions(Permissions::Edit),
+        CapabilityRow::new(
+            AgentCapability::Permissions(PermissionLevel::Edit),
             INTERACTIVE,
-            ArgShape::Words(Slot::Option, &["--ask-for-approval=on-request", "--sandbox=workspace-write"]),
+            ArgShape::Words(ArgSlot::Option, &["--ask-for-approval=on-request", "--sandbox=workspace-write"]),
             HELP,
         ),
-        Row::new(
-            Capability::Permissions(Permissions::Full),
+        CapabilityRow::new(
+            AgentCapability::Permissions(PermissionLevel::Full),
             BOTH,
-            ArgShape::Words(Slot::Option, &["--dangerously-bypass-approvals-and-sandbox"]),
+            ArgShape::Words(ArgSlot::Option, &["--dangerously-bypass-approvals-and-sandbox"]),
             LEVELS,
         ),
-        Row::new(Capability::Stream, HEADLESS, ArgShape::Words(Slot::Option, &["--json"]), STREAM)
-            .note("an interrupted run says nothing of its end; after a resume its tokens are those of all of the session"),
-        Row::new(Capability::AnswerSchema, HEADLESS, ArgShape::FlagEq("--output-schema"), SCHEMA),
+        CapabilityRow::new(AgentCapability::Stream, HEADLESS, ArgShape::Words(ArgSlot::Option, &["--json"]), STREAM)
+            .with_note("an interrupted run says nothing of its end; after a resume its tokens are those of all of the session"),
+        CapabilityRow::new(AgentCapability::AnswerSchema, HEADLESS, ArgShape::FlagEq("--output-schema"), SCHEMA),
     ],
     decoder: Some(|| Box::new(decode::CodexStream::default())),
-    counts: Counts {
+    counts: UsageReports {
         session_totals: true,
-        live_file: Some(|env, _| rollouts(env).map(|below| LiveFile::Rollout { below })),
-        ..Counts::OF_THE_RUN
+        live_file: Some(|env, _| rollout_directory(env).map(|below| LiveFile::Rollout { below })),
+        ..UsageReports::OF_THE_RUN
     },
-    grammar: Grammar {
-        subcommands: &[
-            "a",
-            "agents",
-            "app-server",
-            "apply",
-            "archive",
-            "cloud",
-            "completion",
-            "debug",
-            "delete",
-            "doctor",
-            "exec-server",
-            "features",
-            "fork",
-            "help",
-            "login",
-            "logout",
-            "mcp",
-            "migrate-nfs-db",
-            "migrate-rollouts",
-            "plugin",
-            "queue",
-            "remote-control",
-            "resume",
-            "review",
-            "sandbox",
-            "unarchive",
-            "update",
-        ],
-        verbs: &["exec", "e"],
-        verb_subcommands: &["resume", "fork", "review", "help"],
+    grammar: ArgumentGrammar {
+        commands: commands::COMMANDS,
         headless_flags: &[],
         prompt_flags: &[],
-        positional: Positional::Prompt,
+        positional: PositionalMeaning::Prompt,
         stdin_word: Some("-"),
         value_flags: &[
             "-c",
@@ -191,7 +178,13 @@ pub(crate) static PROFILE: Profile = Profile {
             "--json",
         ],
         information_flags: &["-h", "--help", "-V", "--version"],
+        serving_flags: &[],
     },
+    guard_flags: commands::FLAGS,
+    guard_variables: &[],
+    settings_flag: None,
+    trust_flags: &["--trust"],
+    directory_flags: &["-C", "--cd"],
     scrub: &["CODEX_MANAGED_*"],
     withheld: &[],
     keys: &["CODEX_API_KEY", "OPENAI_API_KEY"],

@@ -5,26 +5,26 @@ use std::path::PathBuf;
 use amplihack_utils::env::Env;
 use serde::Deserialize;
 
-use crate::event::Totals;
+use crate::event::UsageTotals;
 use crate::live::RolloutLine;
 
 /// The directory of the rollouts, by day.
-pub(crate) fn rollouts(env: &Env) -> Option<PathBuf> {
+pub(crate) fn rollout_directory(env: &Env) -> Option<PathBuf> {
     let home = env.path("CODEX_HOME").or_else(|| Some(env.home()?.join(".codex")))?;
     Some(home.join("sessions"))
 }
 
 #[derive(Deserialize)]
-struct Line {
-    payload: Payload,
+struct CodexRolloutLine {
+    payload: CodexRolloutPayload,
 }
 
 #[derive(Deserialize)]
-struct Payload {
+struct CodexRolloutPayload {
     #[serde(rename = "type", default)]
     kind: String,
     #[serde(default)]
-    info: Option<Info>,
+    info: Option<CodexTokenInfo>,
     #[serde(default)]
     call_id: Option<String>,
     #[serde(default)]
@@ -32,12 +32,12 @@ struct Payload {
 }
 
 #[derive(Deserialize)]
-struct Info {
-    total_token_usage: Counts,
+struct CodexTokenInfo {
+    total_token_usage: CodexRolloutCounts,
 }
 
 #[derive(Deserialize)]
-struct Counts {
+struct CodexRolloutCounts {
     #[serde(rename = "input_tokens", default)]
     input: u64,
     #[serde(rename = "cached_input_tokens", default)]
@@ -48,18 +48,20 @@ struct Counts {
     output: u64,
 }
 
-/// What the agent used up to this line, or the tool that it calls in it, if the line says so.
+/// Tokens used up to this line, or the tool call in it, if the line has one of them.
 pub(crate) fn rollout_line(line: &[u8]) -> Option<RolloutLine> {
     // Most lines are long and say something else.
     let has = |word: &[u8]| memchr::memmem::find(line, word).is_some();
     if !has(b"\"token_count\"") && !has(b"_call\"") {
         return None;
     }
-    let Payload { kind, info, call_id, .. } = serde_json::from_slice::<Line>(line).ok()?.payload;
+    let CodexRolloutPayload { kind, info, call_id, .. } =
+        serde_json::from_slice::<CodexRolloutLine>(line).ok()?.payload;
     match kind.as_str() {
         "token_count" => {
             let counts = info?.total_token_usage;
-            let totals = Totals::of_whole_input(counts.input, counts.output, counts.read, counts.written);
+            let totals =
+                UsageTotals::of_whole_input(counts.input, counts.output, counts.read, counts.written);
             Some(RolloutLine::Total(totals))
         }
         "function_call" | "custom_tool_call" | "local_shell_call" => call_id.map(RolloutLine::Call),
@@ -69,7 +71,7 @@ pub(crate) fn rollout_line(line: &[u8]) -> Option<RolloutLine> {
 
 /// The session of a rollout with this first line. A nested agent has an id of its own, and the session of the first one.
 pub(crate) fn rollout_session(line: &[u8]) -> Option<String> {
-    serde_json::from_slice::<Line>(line).ok()?.payload.session_id
+    serde_json::from_slice::<CodexRolloutLine>(line).ok()?.payload.session_id
 }
 
 #[cfg(test)]

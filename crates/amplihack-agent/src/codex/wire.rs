@@ -1,38 +1,38 @@
-//! What is read of the lines of `codex exec --json`.
+//! Fields that are read from the lines of `codex exec --json`.
 
 use serde_json::value::RawValue;
 
-use crate::decode::output::Output;
-use crate::decode::wire::{Int, Str, record, whole_input};
-use crate::event::Totals;
+use crate::decode::output::WireToolOutput;
+use crate::decode::wire::{WireInt, WireText, record, whole_input};
+use crate::event::UsageTotals;
 
 record! {
     /// Any line.
-    pub(super) struct Line<'a> {
-        kind: Str<'a> = "type",
-        thread: Str<'a> = "thread_id",
-        item: Item<'a> = "item",
-        usage: Option<Counts> = "usage",
-        error: Problem<'a> = "error",
-        message: Str<'a> = "message",
+    pub(super) struct CodexLine<'a> {
+        kind: WireText<'a> = "type",
+        thread: WireText<'a> = "thread_id",
+        item: CodexItem<'a> = "item",
+        usage: Option<CodexTokenCounts> = "usage",
+        error: CodexProblem<'a> = "error",
+        message: WireText<'a> = "message",
     }
 
     /// Something that happens in a turn. The item of a web search has its id twice; either will do.
-    pub(super) struct Item<'a> {
-        id: Str<'a> = "id",
-        kind: Str<'a> = "type",
-        text: Str<'a> = "text",
-        message: Str<'a> = "message",
-        status: Str<'a> = "status",
+    pub(super) struct CodexItem<'a> {
+        id: WireText<'a> = "id",
+        kind: WireText<'a> = "type",
+        text: WireText<'a> = "text",
+        message: WireText<'a> = "message",
+        status: WireText<'a> = "status",
         command: Option<&'a RawValue> = "command",
-        output: Str<'a> = "aggregated_output",
-        exit_code: Int = "exit_code",
+        output: WireText<'a> = "aggregated_output",
+        exit_code: WireInt = "exit_code",
         changes: Option<&'a RawValue> = "changes",
-        server: Str<'a> = "server",
-        tool: Str<'a> = "tool",
+        server: WireText<'a> = "server",
+        tool: WireText<'a> = "tool",
         arguments: Option<&'a RawValue> = "arguments",
-        result: Answer<'a> = "result",
-        error: Problem<'a> = "error",
+        result: CodexToolAnswer<'a> = "result",
+        error: CodexProblem<'a> = "error",
         query: Option<&'a RawValue> = "query",
         action: Option<&'a RawValue> = "action",
         prompt: Option<&'a RawValue> = "prompt",
@@ -40,28 +40,28 @@ record! {
         states: Option<&'a RawValue> = "agents_states",
     }
 
-    /// What an MCP server gave back.
-    pub(super) struct Answer<'a> {
-        content: Output<'a> = "content",
+    /// Answer of an MCP server.
+    pub(super) struct CodexToolAnswer<'a> {
+        content: WireToolOutput<'a> = "content",
     }
 
     /// An error.
-    pub(super) struct Problem<'a> {
-        message: Str<'a> = "message",
+    pub(super) struct CodexProblem<'a> {
+        message: WireText<'a> = "message",
     }
 
     /// Tokens; what was read from and written to the cache is part of the input.
-    pub(super) struct Counts {
-        input: Int = "input_tokens",
-        cache_read: Int = "cached_input_tokens",
-        cache_write: Int = "cache_write_input_tokens",
-        output: Int = "output_tokens",
+    pub(super) struct CodexTokenCounts {
+        input: WireInt = "input_tokens",
+        cache_read: WireInt = "cached_input_tokens",
+        cache_write: WireInt = "cache_write_input_tokens",
+        output: WireInt = "output_tokens",
     }
 }
 
-impl Counts {
-    /// The same amounts in the one model of all agents.
-    pub(super) fn totals(&self) -> Totals {
+impl CodexTokenCounts {
+    /// Returns these amounts in the one model of all agents.
+    pub(super) fn to_totals(&self) -> UsageTotals {
         whole_input(self.input, self.output, self.cache_read, self.cache_write)
     }
 }

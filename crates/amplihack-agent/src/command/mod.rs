@@ -1,5 +1,7 @@
 //! The one builder of agent command lines. Launch, recipes, unattended loops and remote runs have no other.
 
+mod held_repository;
+mod passthrough;
 pub mod relay;
 mod slots;
 
@@ -11,8 +13,8 @@ use std::process::{Command, Stdio};
 
 use amplihack_utils::agent_binary::AgentBinary;
 use amplihack_utils::prompt_delivery::{
-    DeliveryHandle, DeliveryMode, DeliveryWarning, MAX_ARG_BYTES, PromptDelivery, Selection, sanitize_nul,
-    select,
+    DeliveryHandle, DeliveryMode, DeliverySelection, DeliveryWarning, MAX_ARG_BYTES, PromptDelivery,
+    sanitize_nul, select_delivery,
 };
 use amplihack_utils::sabotage;
 
@@ -20,15 +22,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{DeliveryError, Unsupported};
 use crate::installed::Installed;
-use crate::matrix::{ArgShape, Capability, Row, RunMode};
-use crate::profile::profile;
+use crate::matrix::{AgentCapability, ArgShape, CapabilityRow, RunMode};
+use crate::profile::agent_profile;
+pub use held_repository::{HeldRepository, own_trust};
+pub use passthrough::{OwnArguments, guarded_passthrough, passthrough_command};
 pub use slots::toml_string;
-use slots::{Slots, joined};
+use slots::{CommandLineSlots, join_word};
 
-/// How much an agent may do without asking.
+/// Level of what an agent may do without asking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Permissions {
+pub enum PermissionLevel {
     /// Ask before anything that changes something; headless, where nobody answers, that is refused.
     Ask,
     /// Edit files freely, ask for the rest.
@@ -37,7 +41,7 @@ pub enum Permissions {
     Full,
 }
 
-impl fmt::Display for Permissions {
+impl fmt::Display for PermissionLevel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Ask => "ask",
@@ -49,7 +53,7 @@ impl fmt::Display for Permissions {
 
 /// Options that are translated into each agent's own flags.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Options {
+pub struct AgentRunOptions {
     /// The model.
     pub model: Option<OsString>,
     /// The session to go on with.
@@ -63,12 +67,12 @@ pub struct Options {
     /// Text for the end of the system prompt.
     pub append_system_prompt: Option<String>,
     /// The permission level; `None` leaves the agent's own default.
-    pub permissions: Option<Permissions>,
+    pub permissions: Option<PermissionLevel>,
     /// Neither the prompt nor a system prompt stands in the command line, where the agent reads them elsewhere: other users see it.
     pub off_command_line: bool,
     /// The prompt is text, even where it begins with a word that the agent takes for a command of its own.
     pub literal: bool,
-    /// Print what the agent does as JSON lines, for its [decoder](crate::decode::decoder).
+    /// Print what the agent does as JSON lines, for its [decoder](crate::decode::new_decoder).
     pub stream: bool,
     /// The file of the JSON schema that the answer keeps to.
     pub answer_schema: Option<Box<Path>>,
@@ -76,21 +80,23 @@ pub struct Options {
     pub budget_usd: Option<String>,
     /// Tell in the stream what the agent used while it works.
     pub live_usage: bool,
-    /// The file to which the agent writes what it used, for [`Counts::usage_file`](crate::profile::Counts::usage_file).
+    /// The file to which the agent writes what it used, for [`Counts::usage_file`](crate::profile::UsageReports::usage_file).
     pub usage_file: Option<Box<Path>>,
+    /// The repository whose own hooks, variables, MCP servers, skills and commands the agent leaves out.
+    pub held_repository: Option<HeldRepository>,
 }
 
-/// One agent run, described; [`AgentCommand::deliver`] makes the command of it.
+/// Description of one agent run; [`AgentCommand::deliver`] makes the command of it.
 #[derive(Clone)]
 pub struct AgentCommand<'a> {
-    /// Which program, in which version.
+    /// Program of the agent, in its version.
     pub installed: &'a Installed,
     /// Headless or interactive.
     pub mode: RunMode,
     /// The task prompt. `None` only in an interactive session.
     pub prompt: Option<&'a str>,
     /// Translated options.
-    pub options: &'a Options,
+    pub options: &'a AgentRunOptions,
     /// Values of the guard's hooks, in the shape that the agent's row for hooks takes; none without a guard.
     pub hooks: &'a [OsString],
     /// The user's own arguments, in front of the agent's verb.
@@ -107,7 +113,7 @@ impl<'a> AgentCommand<'a> {
         installed: &'a Installed,
         mode: RunMode,
         prompt: Option<&'a str>,
-        options: &'a Options,
+        options: &'a AgentRunOptions,
         cwd: &'a Path,
     ) -> Self {
         Self { installed, mode, prompt, options, hooks: &[], before_verb: &[], extra: &[], cwd }
@@ -122,16 +128,16 @@ pub struct DeliveredCommand {
     pub delivery_handle: DeliveryHandle,
     /// Owns the file of the system prompt, if there is one.
     pub system_prompt_handle: Option<DeliveryHandle>,
-    /// What was asked for.
+    /// Mode that was asked for.
     pub requested_mode: PromptDelivery,
-    /// What is used.
+    /// Mode that is used.
     pub selected_mode: DeliveryMode,
     /// Degradations and the NUL count; never a byte of the prompt.
     pub warnings: Vec<DeliveryWarning>,
     /// The bytes to write to stdin, then close it; only when `selected_mode` is stdin.
     pub stdin_payload: Option<Vec<u8>>,
     /// The row that the channel comes from; `None` without a prompt.
-    pub channel: Option<&'static Row>,
+    pub channel: Option<&'static CapabilityRow>,
     /// Variables that the command has besides its environment; set in it already, for callers that replace that.
     pub variables: Vec<(&'static str, OsString)>,
     /// Index of the argument that holds the prompt, for reports that must not print it.
@@ -139,11 +145,11 @@ pub struct DeliveredCommand {
 }
 
 /// Variables of a command, by name.
-type Variables = Vec<(&'static str, OsString)>;
+pub type CommandVariables = Vec<(&'static str, OsString)>;
 
 /// A selected channel and the prompt for it, NUL bytes removed.
-struct Channel<'p> {
-    row: &'static Row,
+struct PromptChannel<'p> {
+    row: &'static CapabilityRow,
     mode: DeliveryMode,
     text: Cow<'p, str>,
     warnings: Vec<DeliveryWarning>,
@@ -164,7 +170,7 @@ impl fmt::Debug for AgentCommand<'_> {
 impl fmt::Debug for DeliveredCommand {
     /// Never the prompt, nor arguments that may hold one.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if sabotage::active("delivery-diagnostics") {
+        if sabotage::is_active("delivery-diagnostics") {
             return write!(f, "{:?}", self.command);
         }
         f.debug_struct("DeliveredCommand")
@@ -179,11 +185,15 @@ impl fmt::Debug for DeliveredCommand {
 }
 
 impl AgentCommand<'_> {
-    /// Refuses what no version of the agent takes: a rejected request, an empty prompt, one that fits no channel.
+    /// Checks for what no version of the agent takes.
     ///
     /// For callers that have not asked the agent for its version yet; [`AgentCommand::deliver`] checks all of it again.
-    pub fn check(&self, requested: PromptDelivery) -> Result<(), DeliveryError> {
-        match self.select(requested) {
+    ///
+    /// # Errors
+    /// [`DeliveryError::Rejected`] for a request that the agent refuses, [`DeliveryError::Empty`] for an empty or missing prompt,
+    /// [`DeliveryError::TooLarge`] and [`DeliveryError::Refuted`] for a prompt that no channel takes.
+    pub fn check_delivery(&self, requested: PromptDelivery) -> Result<(), DeliveryError> {
+        match self.select_channel(requested) {
             // An error that names the version, once it is known.
             Ok(_) | Err(DeliveryError::Unsupported(_)) => Ok(()),
             Err(error) => Err(error),
@@ -191,15 +201,15 @@ impl AgentCommand<'_> {
     }
 
     /// The channel, and what is said about it; none without a prompt.
-    fn select(&self, requested: PromptDelivery) -> Result<Option<Channel<'_>>, DeliveryError> {
+    fn select_channel(&self, requested: PromptDelivery) -> Result<Option<PromptChannel<'_>>, DeliveryError> {
         let agent = self.installed.agent;
         if let (Some(reason), PromptDelivery::Tempfile | PromptDelivery::Stdin) =
-            (profile(agent).refuses_requests, requested)
-            && !(sabotage::active("delivery-amplifier-tempfile") && requested == PromptDelivery::Tempfile)
-            && !(sabotage::active("delivery-amplifier-stdin") && requested == PromptDelivery::Stdin)
+            (agent_profile(agent).refuses_requests, requested)
+            && !(sabotage::is_active("delivery-amplifier-tempfile") && requested == PromptDelivery::Tempfile)
+            && !(sabotage::is_active("delivery-amplifier-stdin") && requested == PromptDelivery::Stdin)
         {
-            if sabotage::active("delivery-amplifier-no-file") {
-                std::mem::forget(DeliveryHandle::tempfile(self.prompt.unwrap_or_default())?);
+            if sabotage::is_active("delivery-amplifier-no-file") {
+                std::mem::forget(DeliveryHandle::with_tempfile(self.prompt.unwrap_or_default())?);
             }
             return Err(DeliveryError::Rejected { agent, requested, reason });
         }
@@ -211,30 +221,34 @@ impl AgentCommand<'_> {
             return Err(DeliveryError::Empty);
         }
         if self.options.literal
-            && let Cow::Owned(literal) = profile(agent).own_commands.literal(&text)
+            && let Cow::Owned(literal) = agent_profile(agent).own_commands.to_literal(&text)
         {
             text = Cow::Owned(literal);
         }
-        let (row, selection) = self.channel(&text, requested)?;
+        let (row, selection) = self.choose_row(&text, requested)?;
         let mut warnings = Vec::new();
         if removed > 0 {
             warnings.push(DeliveryWarning::NulRemoved { count: removed });
         }
         warnings.extend(selection.warnings);
-        Ok(Some(Channel { row, mode: selection.mode, text, warnings }))
+        Ok(Some(PromptChannel { row, mode: selection.mode, text, warnings }))
     }
 
     /// Builds the command: translates the options, selects a channel for the prompt and applies it.
     ///
     /// Nothing is started; a prompt file is made only when that channel is selected.
+    ///
+    /// # Errors
+    /// Those of [`AgentCommand::check_delivery`]. [`DeliveryError::Unsupported`] for an option that the agent does not take,
+    /// [`DeliveryError::ArgumentTooLong`] for one that is too long, [`DeliveryError::Io`] if a file for a prompt cannot be written.
     pub fn deliver(self, requested: PromptDelivery) -> Result<DeliveredCommand, DeliveryError> {
-        let mut channel = self.select(requested)?;
+        let mut channel = self.select_channel(requested)?;
         let warnings =
             channel.as_mut().map(|channel| std::mem::take(&mut channel.warnings)).unwrap_or_default();
         let channel = channel.as_ref().map(|channel| (channel.row, channel.mode, channel.text.as_ref()));
         let system = self.system_prompt_file()?;
-        let (mut line, variables) = self.words(channel.map(|(row, ..)| row), system.as_ref())?;
-        let (mut selected_mode, mut handle, mut payload) = place(&mut line, channel)?;
+        let (mut line, variables) = self.build_words(channel.map(|(row, ..)| row), system.as_ref())?;
+        let (mut selected_mode, mut handle, mut payload) = place_prompt(&mut line, channel)?;
         let prompt_argument = match (selected_mode, channel) {
             (DeliveryMode::Argv, Some(_)) => Some(line.len() - 1),
             _ => None,
@@ -242,33 +256,33 @@ impl AgentCommand<'_> {
         let mut command = Command::new(&self.installed.path);
         let prompt = OsString::from(self.prompt.unwrap_or_default());
         if selected_mode == DeliveryMode::Argv && self.installed.agent == AgentBinary::Amplifier {
-            if sabotage::active("delivery-amplifier-no-flag") {
+            if sabotage::is_active("delivery-amplifier-no-flag") {
                 line.insert(line.len().saturating_sub(2), "--prompt".into());
             }
-            if sabotage::active("delivery-amplifier-one-argument") {
+            if sabotage::is_active("delivery-amplifier-one-argument") {
                 line.push(prompt.clone());
             }
-            if sabotage::active("delivery-amplifier-no-stdin") {
+            if sabotage::is_active("delivery-amplifier-no-stdin") {
                 payload = Some(prompt.clone().into_encoded_bytes());
             }
         }
-        if sabotage::active("delivery-system-prompt-role") && self.installed.agent == AgentBinary::Claude {
+        if sabotage::is_active("delivery-system-prompt-role") && self.installed.agent == AgentBinary::Claude {
             line.extend(["--append-system-prompt".into(), prompt.clone()]);
         }
-        if sabotage::active("delivery-long-prompt-privacy") && selected_mode == DeliveryMode::Stdin {
+        if sabotage::is_active("delivery-long-prompt-privacy") && selected_mode == DeliveryMode::Stdin {
             line.push(prompt.clone());
         }
-        if sabotage::active("delivery-command-payload") {
+        if sabotage::is_active("delivery-command-payload") {
             payload = payload.map(|payload| payload.trim_ascii_end().to_vec());
         }
-        if sabotage::active("delivery-command-handle") {
-            handle = DeliveryHandle::argv();
+        if sabotage::is_active("delivery-command-handle") {
+            handle = DeliveryHandle::with_argv();
         }
-        if sabotage::active("routing-no-shell") {
+        if sabotage::is_active("routing-no-shell") {
             command = Command::new("/bin/sh");
             command.args(["-c", &format!("{} \"$@\"", self.installed.path.display()), "sh"]);
         }
-        if sabotage::active("delivery-no-shell") {
+        if sabotage::is_active("delivery-no-shell") {
             command = Command::new("/bin/sh");
             command.args(["-c", "exec \"$@\"", "sh"]).arg(&self.installed.path);
         }
@@ -279,20 +293,20 @@ impl AgentCommand<'_> {
                 (RunMode::Interactive, None) => Stdio::inherit(),
             },
         );
-        if sabotage::active("delivery-command-selected") {
+        if sabotage::is_active("delivery-command-selected") {
             selected_mode = DeliveryMode::Argv;
         }
         Ok(DeliveredCommand {
             command,
             delivery_handle: handle,
             system_prompt_handle: system,
-            requested_mode: if sabotage::active("delivery-command-requested") {
+            requested_mode: if sabotage::is_active("delivery-command-requested") {
                 PromptDelivery::Auto
             } else {
                 requested
             },
             selected_mode,
-            warnings: if sabotage::active("delivery-command-warnings") { Vec::new() } else { warnings },
+            warnings: if sabotage::is_active("delivery-command-warnings") { Vec::new() } else { warnings },
             stdin_payload: payload,
             channel: channel.map(|(row, ..)| row),
             variables,
@@ -301,23 +315,23 @@ impl AgentCommand<'_> {
     }
 
     /// The channel for `prompt`: the selector's choice among the agent's rows for this run mode.
-    fn channel(
+    fn choose_row(
         &self,
         prompt: &str,
         requested: PromptDelivery,
-    ) -> Result<(&'static Row, Selection), DeliveryError> {
+    ) -> Result<(&'static CapabilityRow, DeliverySelection), DeliveryError> {
         let mut caps = self.installed.delivery_caps(self.mode);
         // `--prompt=…` shares its argument with the prompt.
-        if let Ok(row) = self.installed.can(Capability::Prompt(DeliveryMode::Argv), self.mode) {
-            caps.supports_argv = prompt.len() + overhead(row.shape) <= MAX_ARG_BYTES;
+        if let Ok(row) = self.installed.can(AgentCapability::Prompt(DeliveryMode::Argv), self.mode) {
+            caps.supports_argv = prompt.len() + argument_overhead(row.shape) <= MAX_ARG_BYTES;
         }
         // `codex exec -- -` reads stdin, although `--` ends the options.
-        let reserved = profile(self.installed.agent).grammar.stdin_word;
+        let reserved = agent_profile(self.installed.agent).grammar.stdin_word;
         if self.mode == RunMode::Headless && reserved == Some(prompt) {
             caps.supports_argv = false;
         }
-        if let Ok(row) = self.installed.can(Capability::Prompt(DeliveryMode::Stdin), self.mode) {
-            caps.supports_stdin &= row.limit.holds(prompt);
+        if let Ok(row) = self.installed.can(AgentCapability::Prompt(DeliveryMode::Stdin), self.mode) {
+            caps.supports_stdin &= row.limit.can_hold(prompt);
         }
         let requested = match requested {
             PromptDelivery::Auto if self.options.off_command_line && caps.supports_stdin => {
@@ -329,20 +343,21 @@ impl AgentCommand<'_> {
             requested => requested,
         };
         // The selector's error knows no agents; ours names those that could take the prompt.
-        let selection = select(requested, prompt.len(), &caps).map_err(|_| self.no_channel(prompt))?;
-        let row = self.installed.can(Capability::Prompt(selection.mode), self.mode)?;
+        let selection =
+            select_delivery(requested, prompt.len(), &caps).map_err(|_| self.no_channel(prompt))?;
+        let row = self.installed.can(AgentCapability::Prompt(selection.mode), self.mode)?;
         Ok((row, selection))
     }
 
-    /// Why no channel takes `prompt`: the agent has none in this mode, or none that is wide enough.
+    /// Returns the reason why no channel takes `prompt`: the agent has none in this mode, or none that is wide enough.
     fn no_channel(&self, prompt: &str) -> DeliveryError {
         let agent = self.installed.agent;
         let widest = [DeliveryMode::Argv, DeliveryMode::Tempfile, DeliveryMode::Stdin]
             .into_iter()
-            .filter_map(|mode| self.installed.can(Capability::Prompt(mode), self.mode).ok())
+            .filter_map(|mode| self.installed.can(AgentCapability::Prompt(mode), self.mode).ok())
             .map(|row| match row.shape {
-                ArgShape::Stdin(_) => row.limit.number().unwrap_or(u64::MAX),
-                shape => (MAX_ARG_BYTES - overhead(shape)) as u64,
+                ArgShape::Stdin(_) => row.limit.as_number().unwrap_or(u64::MAX),
+                shape => (MAX_ARG_BYTES - argument_overhead(shape)) as u64,
             })
             .max();
         match widest {
@@ -358,7 +373,7 @@ impl AgentCommand<'_> {
                 version: self.installed.version.clone(),
                 channels: self.installed.proofs.refuted.clone(),
             },
-            None => self.unsupported(Capability::Prompt(DeliveryMode::Argv)).into(),
+            None => self.unsupported_error(AgentCapability::Prompt(DeliveryMode::Argv)).into(),
         }
     }
 
@@ -371,65 +386,82 @@ impl AgentCommand<'_> {
     }
 
     /// All words but the prompt, in their slots, and the variables beside them.
-    fn words(
+    fn build_words(
         &self,
-        channel: Option<&'static Row>,
+        channel: Option<&'static CapabilityRow>,
         system: Option<&DeliveryHandle>,
-    ) -> Result<(Vec<OsString>, Variables), DeliveryError> {
+    ) -> Result<(Vec<OsString>, CommandVariables), DeliveryError> {
         let options = self.options;
-        let mut slots = Slots::default();
+        let mut slots = CommandLineSlots::default();
         if let Some(id) = &options.resume {
-            self.option(&mut slots, Capability::Resume, Some(id.clone()))?;
+            self.push_option(&mut slots, AgentCapability::Resume, Some(id.clone()))?;
         }
         if options.continue_latest {
-            self.option(&mut slots, Capability::Continue, None)?;
+            self.push_option(&mut slots, AgentCapability::Continue, None)?;
         }
-        if let Some(row) = profile(self.installed.agent).row(Capability::Start, self.mode) {
+        if let Some(row) = agent_profile(self.installed.agent).find_row(AgentCapability::Start, self.mode) {
             slots.push(row.shape, None);
         } else if self.mode == RunMode::Headless {
-            return Err(self.unsupported(Capability::Start).into());
+            return Err(self.unsupported_error(AgentCapability::Start).into());
+        }
+        let mut appended = options.append_system_prompt.clone();
+        if let Some(held) = &options.held_repository {
+            let row = self.installed.can(AgentCapability::HoldRepository, self.mode)?;
+            slots.push_each(row.shape, &held.row_values(row.shape));
+            match self.installed.can(AgentCapability::HeldInstructions, self.mode) {
+                Ok(CapabilityRow { shape: shape @ ArgShape::Variable(_), .. }) => {
+                    slots.push(*shape, held.instructions_value(*shape));
+                }
+                // One text for both: the later of two values would be the only one.
+                Ok(_) => {
+                    let texts = [held.instructions.clone(), appended];
+                    let texts: Vec<String> = texts.into_iter().flatten().collect();
+                    appended = (!texts.is_empty()).then(|| texts.join("\n\n"));
+                }
+                Err(_) => {}
+            }
         }
         if !self.hooks.is_empty() {
-            slots.push_each(self.installed.can(Capability::Hooks, self.mode)?.shape, self.hooks);
+            slots.push_each(self.installed.can(AgentCapability::Hooks, self.mode)?.shape, self.hooks);
         }
         if let Some(model) = &options.model {
-            self.option(&mut slots, Capability::Model, Some(model.clone()))?;
+            self.push_option(&mut slots, AgentCapability::Model, Some(model.clone()))?;
         }
         for dir in &options.add_dirs {
-            self.option(&mut slots, Capability::AddDir, Some(dir.clone().into()))?;
+            self.push_option(&mut slots, AgentCapability::AddDir, Some(dir.clone().into()))?;
         }
         for file in &options.mcp_configs {
-            self.option(&mut slots, Capability::McpConfig, Some(file.clone().into()))?;
+            self.push_option(&mut slots, AgentCapability::McpConfig, Some(file.clone().into()))?;
         }
         if let Some(file) = system.and_then(DeliveryHandle::tempfile_path) {
-            self.option(&mut slots, Capability::AppendSystemPromptFile, Some(file.into()))?;
-        } else if let Some(text) = &options.append_system_prompt {
-            self.option(&mut slots, Capability::AppendSystemPrompt, Some(text.into()))?;
+            self.push_option(&mut slots, AgentCapability::AppendSystemPromptFile, Some(file.into()))?;
+        } else if let Some(text) = appended {
+            self.push_option(&mut slots, AgentCapability::AppendSystemPrompt, Some(text.into()))?;
         }
         if let Some(level) = options.permissions {
-            self.option(&mut slots, Capability::Permissions(level), None)?;
+            self.push_option(&mut slots, AgentCapability::Permissions(level), None)?;
         }
         if options.stream {
-            self.option(&mut slots, Capability::Stream, None)?;
+            self.push_option(&mut slots, AgentCapability::Stream, None)?;
         }
         if let Some(file) = &options.answer_schema {
-            self.option(&mut slots, Capability::AnswerSchema, Some(file.to_path_buf().into()))?;
+            self.push_option(&mut slots, AgentCapability::AnswerSchema, Some(file.to_path_buf().into()))?;
         }
         if let Some(dollars) = &options.budget_usd {
-            self.option(&mut slots, Capability::BudgetUsd, Some(dollars.into()))?;
+            self.push_option(&mut slots, AgentCapability::BudgetUsd, Some(dollars.into()))?;
         }
         if options.live_usage {
-            self.option(&mut slots, Capability::LiveUsage, None)?;
+            self.push_option(&mut slots, AgentCapability::LiveUsage, None)?;
         }
         if let Some(file) = &options.usage_file {
-            self.option(&mut slots, Capability::UsageFile, Some(file.to_path_buf().into()))?;
+            self.push_option(&mut slots, AgentCapability::UsageFile, Some(file.to_path_buf().into()))?;
         }
         let mut line = self.before_verb.to_vec();
         line.extend(slots.front);
         line.extend(slots.options);
         line.extend_from_slice(self.extra);
         line.extend(slots.tail);
-        if let Some(Row { shape: ArgShape::Stdin(marker), .. }) = channel {
+        if let Some(CapabilityRow { shape: ArgShape::Stdin(marker), .. }) = channel {
             line.extend(marker.iter().map(OsString::from));
         }
         Ok((line, slots.variables))
@@ -438,14 +470,16 @@ impl AgentCommand<'_> {
     /// A file with the system prompt, where it is to stand in one and the agent reads it.
     fn system_prompt_file(&self) -> Result<Option<DeliveryHandle>, DeliveryError> {
         let Some(text) = self.options.append_system_prompt.as_deref() else { return Ok(None) };
-        let reads = self.installed.can(Capability::AppendSystemPromptFile, self.mode).is_ok();
-        Ok((self.options.off_command_line && reads).then(|| DeliveryHandle::tempfile(text)).transpose()?)
+        let reads = self.installed.can(AgentCapability::AppendSystemPromptFile, self.mode).is_ok();
+        Ok((self.options.off_command_line && reads)
+            .then(|| DeliveryHandle::with_tempfile(text))
+            .transpose()?)
     }
 
-    fn option(
+    fn push_option(
         &self,
-        slots: &mut Slots,
-        what: Capability,
+        slots: &mut CommandLineSlots,
+        what: AgentCapability,
         value: Option<OsString>,
     ) -> Result<(), DeliveryError> {
         let row = self.installed.can(what, self.mode)?;
@@ -460,7 +494,7 @@ impl AgentCommand<'_> {
         Ok(())
     }
 
-    fn unsupported(&self, capability: Capability) -> Unsupported {
+    fn unsupported_error(&self, capability: AgentCapability) -> Unsupported {
         Unsupported {
             agent: self.installed.agent,
             version: self.installed.version.clone(),
@@ -470,34 +504,27 @@ impl AgentCommand<'_> {
     }
 }
 
-/// The command of a user's own arguments, untouched: no prompt is looked for, stdin passes through.
-pub fn passthrough(installed: &Installed, args: &[OsString], cwd: &Path) -> Command {
-    let mut command = Command::new(&installed.path);
-    command.args(args).current_dir(cwd).stdin(Stdio::inherit());
-    command
-}
-
 /// Puts the prompt where its row says.
-fn place(
+fn place_prompt(
     line: &mut Vec<OsString>,
-    channel: Option<(&'static Row, DeliveryMode, &str)>,
+    channel: Option<(&'static CapabilityRow, DeliveryMode, &str)>,
 ) -> Result<(DeliveryMode, DeliveryHandle, Option<Vec<u8>>), DeliveryError> {
     let Some((row, mode, prompt)) = channel else {
-        return Ok((DeliveryMode::Argv, DeliveryHandle::argv(), None));
+        return Ok((DeliveryMode::Argv, DeliveryHandle::with_argv(), None));
     };
     Ok(match mode {
-        DeliveryMode::Stdin if sabotage::active("delivery-fidelity") => {
-            (mode, DeliveryHandle::stdin(), Some(prompt.replace('\'', "\u{2019}").into_bytes()))
+        DeliveryMode::Stdin if sabotage::is_active("delivery-fidelity") => {
+            (mode, DeliveryHandle::with_stdin(), Some(prompt.replace('\'', "\u{2019}").into_bytes()))
         }
-        DeliveryMode::Stdin => (mode, DeliveryHandle::stdin(), Some(prompt.as_bytes().to_vec())),
+        DeliveryMode::Stdin => (mode, DeliveryHandle::with_stdin(), Some(prompt.as_bytes().to_vec())),
         DeliveryMode::Argv => {
-            argument(line, row.shape, prompt.into());
-            (mode, DeliveryHandle::argv(), None)
+            push_argument(line, row.shape, prompt.into());
+            (mode, DeliveryHandle::with_argv(), None)
         }
         DeliveryMode::Tempfile => {
-            let handle = DeliveryHandle::tempfile(prompt)?;
+            let handle = DeliveryHandle::with_tempfile(prompt)?;
             if let Some(path) = handle.tempfile_path() {
-                argument(line, row.shape, path.into());
+                push_argument(line, row.shape, path.into());
             }
             (mode, handle, None)
         }
@@ -505,18 +532,18 @@ fn place(
 }
 
 /// The last argument or arguments, holding `value`.
-fn argument(line: &mut Vec<OsString>, shape: ArgShape, value: OsString) {
+fn push_argument(line: &mut Vec<OsString>, shape: ArgShape, value: OsString) {
     match shape {
-        _ if sabotage::active("delivery-argv-quoted") => {
-            line.extend(["--".into(), joined(&["'"], joined(&[""], value)), "'".into()]);
+        _ if sabotage::is_active("delivery-argv-quoted") => {
+            line.extend(["--".into(), join_word(&["'"], join_word(&[""], value)), "'".into()]);
         }
-        ArgShape::FlagEq(flag) => line.push(joined(&[flag, "="], value)),
+        ArgShape::FlagEq(flag) => line.push(join_word(&[flag, "="], value)),
         _ => line.extend(["--".into(), value]),
     }
 }
 
 /// Bytes that the argument of a prompt holds besides the prompt.
-fn overhead(shape: ArgShape) -> usize {
+fn argument_overhead(shape: ArgShape) -> usize {
     match shape {
         ArgShape::FlagEq(flag) => flag.len() + 1,
         _ => 0,

@@ -4,23 +4,23 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use super::{AgentCommand, Options, Permissions};
+use super::{AgentCommand, AgentRunOptions, PermissionLevel};
 use crate::error::DeliveryError;
 use crate::installed::Installed;
-use crate::matrix::{Capability, RunMode};
+use crate::matrix::{AgentCapability, RunMode};
 use amplihack_utils::agent_binary::AgentBinary;
 use amplihack_utils::prompt_delivery::PromptDelivery;
 
 /// A headless run, for a launcher that passes arguments on.
 #[derive(Clone, Copy)]
-pub struct Relay<'a> {
+pub struct RelayRun<'a> {
     /// The agent.
     pub agent: AgentBinary,
     /// The prompt; it must fit into one argument.
     pub prompt: &'a str,
     /// The system prompt. An agent that takes none finds it in front of the prompt.
     pub system: &'a str,
-    /// Where the agent works.
+    /// Working directory of the agent.
     pub cwd: &'a Path,
     /// The model.
     pub model: Option<&'a str>,
@@ -29,8 +29,11 @@ pub struct Relay<'a> {
 }
 
 /// The arguments behind `--`.
-pub fn relay(run: Relay<'_>) -> Result<Vec<OsString>, DeliveryError> {
-    let Relay { agent, prompt, system, cwd, model, allow_tools } = run;
+///
+/// # Errors
+/// Those of [`AgentCommand::deliver`], for any agent but Claude: no channel holds the prompt, or the agent takes no model, for example.
+pub fn relay_args(run: RelayRun<'_>) -> Result<Vec<OsString>, DeliveryError> {
+    let RelayRun { agent, prompt, system, cwd, model, allow_tools } = run;
     if agent == AgentBinary::Claude {
         // The one form that launchers and their tests know by heart.
         let mut args: Vec<OsString> = ["-p", prompt, "--system-prompt", system].map(OsString::from).to_vec();
@@ -38,14 +41,15 @@ pub fn relay(run: Relay<'_>) -> Result<Vec<OsString>, DeliveryError> {
         args.extend(model.iter().flat_map(|model| ["--model".into(), (*model).into()]));
         return Ok(args);
     }
-    let installed = Installed::assumed(agent);
+    let installed = Installed::from_agent(agent);
     let can = |what| installed.can(what, RunMode::Headless).is_ok();
-    let full = Capability::Permissions(Permissions::Full);
-    let options = Options {
+    let full = AgentCapability::Permissions(PermissionLevel::Full);
+    let options = AgentRunOptions {
         model: model.map(OsString::from),
-        add_dirs: if can(Capability::AddDir) { vec![cwd.to_owned()] } else { Vec::new() },
-        permissions: (allow_tools && agent == AgentBinary::Copilot && can(full)).then_some(Permissions::Full),
-        ..Options::default()
+        add_dirs: if can(AgentCapability::AddDir) { vec![cwd.to_owned()] } else { Vec::new() },
+        permissions: (allow_tools && agent == AgentBinary::Copilot && can(full))
+            .then_some(PermissionLevel::Full),
+        ..AgentRunOptions::default()
     };
     let whole = format!("{system}\n\n{prompt}");
     let command = AgentCommand::new(&installed, RunMode::Headless, Some(&whole), &options, cwd);
@@ -60,7 +64,7 @@ mod tests {
     #[test]
     fn each_agent_gets_prompt_and_system_prompt() {
         for agent in AgentBinary::ALL {
-            let args = relay(Relay {
+            let args = relay_args(RelayRun {
                 agent,
                 prompt: "do it",
                 system: "you are",
@@ -76,7 +80,7 @@ mod tests {
 
     #[test]
     fn claude_gets_what_the_predecessor_gave_it() {
-        let args = relay(Relay {
+        let args = relay_args(RelayRun {
             agent: AgentBinary::Claude,
             prompt: "p",
             system: "s",

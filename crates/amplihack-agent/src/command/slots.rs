@@ -2,11 +2,11 @@
 
 use std::ffi::OsString;
 
-use crate::matrix::{ArgShape, Slot};
+use crate::matrix::{ArgShape, ArgSlot};
 
 /// The words of a command line by place.
 #[derive(Default)]
-pub(super) struct Slots {
+pub(super) struct CommandLineSlots {
     pub(super) front: Vec<OsString>,
     pub(super) options: Vec<OsString>,
     pub(super) tail: Vec<OsString>,
@@ -14,9 +14,12 @@ pub(super) struct Slots {
     pub(super) variables: Vec<(&'static str, OsString)>,
 }
 
-impl Slots {
+impl CommandLineSlots {
     /// Adds the words of `shape` with each of `values`.
     pub(super) fn push_each(&mut self, shape: ArgShape, values: &[OsString]) {
+        if let ArgShape::TomlTable(flag, key, entry) = shape {
+            return self.options.extend([flag.into(), toml_table(key, entry, values)]);
+        }
         for (index, value) in values.iter().enumerate() {
             match shape {
                 ArgShape::EachThen(flag, words) => {
@@ -39,37 +42,46 @@ impl Slots {
             ArgShape::WordsThen(slot, words) => {
                 (slot, words.iter().map(OsString::from).chain([value]).collect())
             }
-            ArgShape::FlagEq(flag) => (Slot::Option, vec![joined(&[flag, "="], value)]),
-            ArgShape::FlagEqAt(flag) => (Slot::Option, vec![joined(&[flag, "=@"], value)]),
+            ArgShape::FlagEq(flag) => (ArgSlot::Option, vec![join_word(&[flag, "="], value)]),
+            ArgShape::FlagEqAt(flag) => (ArgSlot::Option, vec![join_word(&[flag, "=@"], value)]),
             ArgShape::Toml(flag, key) => {
                 let text = toml_string(&value.to_string_lossy());
-                (Slot::Option, vec![flag.into(), joined(&[key, "="], text.into())])
+                (ArgSlot::Option, vec![flag.into(), join_word(&[key, "="], text.into())])
             }
             ArgShape::EachThen(flag, words) => {
                 let each = [flag.into(), value];
-                (Slot::Option, each.into_iter().chain(words.iter().map(OsString::from)).collect())
+                (ArgSlot::Option, each.into_iter().chain(words.iter().map(OsString::from)).collect())
+            }
+            ArgShape::TomlTable(flag, key, entry) => {
+                (ArgSlot::Option, vec![flag.into(), toml_table(key, entry, &[value])])
             }
             ArgShape::Variable(name) => {
                 self.variables.push((name, value));
                 return 0;
             }
-            ArgShape::AfterDashes | ArgShape::Stdin(_) => (Slot::Option, Vec::new()),
+            ArgShape::AfterDashes | ArgShape::Stdin(_) => (ArgSlot::Option, Vec::new()),
         };
         let longest = words.iter().map(|word: &OsString| word.len()).max().unwrap_or(0);
         match slot {
-            Slot::Front => self.front.extend(words),
-            Slot::Option => self.options.extend(words),
-            Slot::Tail => self.tail.extend(words),
+            ArgSlot::Front => self.front.extend(words),
+            ArgSlot::Option => self.options.extend(words),
+            ArgSlot::Tail => self.tail.extend(words),
         }
         longest
     }
 }
 
 /// `parts` and `value` as one word.
-pub(super) fn joined(parts: &[&str], value: OsString) -> OsString {
+pub(super) fn join_word(parts: &[&str], value: OsString) -> OsString {
     let mut word = OsString::from(parts.concat());
     word.push(value);
     word
+}
+
+/// The table `key` of `entry` for each of `values`, as one word.
+fn toml_table(key: &str, entry: &str, values: &[OsString]) -> OsString {
+    let entries = values.iter().map(|value| format!("{}={entry}", toml_string(&value.to_string_lossy())));
+    format!("{key}={{{}}}", entries.collect::<Vec<_>>().join(",")).into()
 }
 
 /// `text` as a TOML basic string.

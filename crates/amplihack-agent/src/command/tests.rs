@@ -5,8 +5,8 @@ use amplihack_utils::agent_binary::AgentBinary;
 use super::*;
 
 /// The command line for `prompt`, prompt included, words separated by `|`, stdin after `<`.
-fn line(agent: AgentBinary, mode: RunMode, options: &Options, prompt: Option<&str>) -> String {
-    let installed = Installed::assumed(agent);
+fn line(agent: AgentBinary, mode: RunMode, options: &AgentRunOptions, prompt: Option<&str>) -> String {
+    let installed = Installed::from_agent(agent);
     let command = AgentCommand {
         extra: &["--extra".into()],
         ..AgentCommand::new(&installed, mode, prompt, options, Path::new("/"))
@@ -32,7 +32,7 @@ fn prompts() {
     let mut report = String::new();
     for (agent, mode) in every() {
         for prompt in [Some("-dash"), Some(long.as_str()), None] {
-            let text = line(agent, mode, &Options::default(), prompt).replace(&long, "LONG");
+            let text = line(agent, mode, &AgentRunOptions::default(), prompt).replace(&long, "LONG");
             let prompt = prompt.map_or("none", |prompt| if prompt.len() > 10 { "long" } else { prompt });
             report.extend(std::iter::once(format!("{agent} {mode} {prompt}: {text}\n")));
         }
@@ -42,21 +42,30 @@ fn prompts() {
 
 #[test]
 fn options() {
-    let options: [(&str, Options); 11] = [
-        ("model", Options { model: Some("m".into()), ..Options::default() }),
-        ("resume", Options { resume: Some("ID".into()), ..Options::default() }),
-        ("continue", Options { continue_latest: true, ..Options::default() }),
-        ("add-dir", Options { add_dirs: vec!["/a".into(), "/b c".into()], ..Options::default() }),
-        ("mcp-config", Options { mcp_configs: vec!["/m.json".into()], ..Options::default() }),
+    let options: [(&str, AgentRunOptions); 11] = [
+        ("model", AgentRunOptions { model: Some("m".into()), ..AgentRunOptions::default() }),
+        ("resume", AgentRunOptions { resume: Some("ID".into()), ..AgentRunOptions::default() }),
+        ("continue", AgentRunOptions { continue_latest: true, ..AgentRunOptions::default() }),
+        (
+            "add-dir",
+            AgentRunOptions { add_dirs: vec!["/a".into(), "/b c".into()], ..AgentRunOptions::default() },
+        ),
+        ("mcp-config", AgentRunOptions { mcp_configs: vec!["/m.json".into()], ..AgentRunOptions::default() }),
         (
             "append-system-prompt",
-            Options { append_system_prompt: Some("be \"kind\"".into()), ..Options::default() },
+            AgentRunOptions {
+                append_system_prompt: Some("be \"kind\"".into()),
+                ..AgentRunOptions::default()
+            },
         ),
-        ("ask", Options { permissions: Some(Permissions::Ask), ..Options::default() }),
-        ("edit", Options { permissions: Some(Permissions::Edit), ..Options::default() }),
-        ("full", Options { permissions: Some(Permissions::Full), ..Options::default() }),
-        ("stream", Options { stream: true, ..Options::default() }),
-        ("usage-file", Options { usage_file: Some(Path::new("/u.json").into()), ..Options::default() }),
+        ("ask", AgentRunOptions { permissions: Some(PermissionLevel::Ask), ..AgentRunOptions::default() }),
+        ("edit", AgentRunOptions { permissions: Some(PermissionLevel::Edit), ..AgentRunOptions::default() }),
+        ("full", AgentRunOptions { permissions: Some(PermissionLevel::Full), ..AgentRunOptions::default() }),
+        ("stream", AgentRunOptions { stream: true, ..AgentRunOptions::default() }),
+        (
+            "usage-file",
+            AgentRunOptions { usage_file: Some(Path::new("/u.json").into()), ..AgentRunOptions::default() },
+        ),
     ];
     let mut report = String::new();
     for (agent, mode) in every() {
@@ -76,7 +85,7 @@ fn headless(
     prompt: &str,
     requested: PromptDelivery,
 ) -> Result<DeliveredCommand, DeliveryError> {
-    bare(&Installed::assumed(agent), prompt, requested)
+    bare(&Installed::from_agent(agent), prompt, requested)
 }
 
 /// The headless command of a prompt alone.
@@ -85,7 +94,7 @@ fn bare(
     prompt: &str,
     requested: PromptDelivery,
 ) -> Result<DeliveredCommand, DeliveryError> {
-    let options = Options::default();
+    let options = AgentRunOptions::default();
     AgentCommand::new(installed, RunMode::Headless, Some(prompt), &options, Path::new("/")).deliver(requested)
 }
 
@@ -160,7 +169,7 @@ fn nul_bytes_go_and_are_counted() {
 
 #[test]
 fn a_refuted_channel_is_not_used() {
-    let mut installed = Installed::assumed(AgentBinary::Claude);
+    let mut installed = Installed::from_agent(AgentBinary::Claude);
     installed.proofs.refuted.push(DeliveryMode::Stdin);
     let delivered = bare(&installed, &"x".repeat(5000), PromptDelivery::Auto).unwrap();
     assert_eq!(delivered.selected_mode, DeliveryMode::Argv);
@@ -168,7 +177,10 @@ fn a_refuted_channel_is_not_used() {
 
 #[test]
 fn one_argument_that_is_too_long_is_named() {
-    let options = Options { append_system_prompt: Some("s".repeat(MAX_ARG_BYTES)), ..Options::default() };
+    let options = AgentRunOptions {
+        append_system_prompt: Some("s".repeat(MAX_ARG_BYTES)),
+        ..AgentRunOptions::default()
+    };
     let text = line(AgentBinary::Claude, RunMode::Headless, &options, Some("hi"));
     assert_eq!(
         text,
@@ -181,8 +193,8 @@ fn what_no_version_takes_is_refused_without_one() {
     use AgentBinary::{Amp, Amplifier, Claude};
     use RunMode::{Headless, Interactive};
     let check = |agent, mode, prompt: Option<&str>, requested| {
-        let installed = Installed::assumed(agent);
-        let options = Options { add_dirs: vec!["/a".into()], ..Options::default() };
+        let installed = Installed::from_agent(agent);
+        let options = AgentRunOptions { add_dirs: vec!["/a".into()], ..AgentRunOptions::default() };
         let (before_verb, extra, cwd) = (&[], &[], Path::new("/"));
         let command = AgentCommand {
             installed: &installed,
@@ -194,7 +206,9 @@ fn what_no_version_takes_is_refused_without_one() {
             extra,
             cwd,
         };
-        command.check(requested).map_err(|error| amplihack_utils::error::Explain::kind(&error))
+        command
+            .check_delivery(requested)
+            .map_err(|error| amplihack_utils::error::ErrorExplanation::kind(&error))
     };
     let long = "x".repeat(MAX_ARG_BYTES + 1);
     assert_eq!(check(Amplifier, Headless, Some("hi"), PromptDelivery::Stdin), Err("delivery_rejected"));
@@ -214,7 +228,7 @@ fn what_no_version_takes_is_refused_without_one() {
 fn a_refuted_channel_is_not_used_and_without_another_there_is_an_error() {
     let long = "x".repeat(5000);
     let deliver = |refuted: &[DeliveryMode], prompt: &str| {
-        let mut installed = Installed::assumed(AgentBinary::Claude);
+        let mut installed = Installed::from_agent(AgentBinary::Claude);
         installed.version = Some(semver::Version::new(2, 1, 332));
         installed.proofs.refuted = refuted.to_vec();
         bare(&installed, prompt, PromptDelivery::Auto).map(|delivered| delivered.selected_mode)
@@ -234,8 +248,8 @@ fn a_refuted_channel_is_not_used_and_without_another_there_is_an_error() {
 #[test]
 fn hooks_stand_among_the_options_in_the_shape_of_their_row() {
     let words = |agent, hooks: &[OsString]| {
-        let installed = Installed::assumed(agent);
-        let options = Options { model: Some("m".into()), ..Options::default() };
+        let installed = Installed::from_agent(agent);
+        let options = AgentRunOptions { model: Some("m".into()), ..AgentRunOptions::default() };
         let command = AgentCommand {
             hooks,
             extra: &["--extra".into()],
@@ -256,14 +270,14 @@ fn hooks_stand_among_the_options_in_the_shape_of_their_row() {
         "h.B=[2]",
         "-c",
         "features.hooks=true",
-        "--dangerously-bypass-hook-trust",
+        "-c",
+        "features.unified_exec_tty=false",
         "--model=m",
         "--extra",
     ];
     assert_eq!(codex[..expected.len()], expected);
-    let claude = words(AgentBinary::Claude, &["/d".into()]).unwrap();
-    let expected =
-        ["-p", "--plugin-dir", "/d", "--settings", "{\"disableAllHooks\":false}", "--model=m", "--extra"];
+    let claude = words(AgentBinary::Claude, &["{}".into()]).unwrap();
+    let expected = ["-p", "--settings", "{}", "--model=m", "--extra"];
     assert_eq!(claude[..expected.len()], expected);
     assert!(matches!(words(AgentBinary::Amp, &values), Err(DeliveryError::Unsupported(_))));
 }

@@ -2,21 +2,22 @@
 
 use std::collections::BTreeSet;
 
-use super::tools::permission;
-use super::wire::{Accounts, Data, Line};
+use super::tools::emit_permission;
+use super::wire::{CopilotLine, CopilotLineData, CopilotUsageAccounts};
 use crate::decode::fail;
-use crate::decode::lines::{self, JsonLines, warning};
-use crate::decode::wire::Str;
+use crate::decode::lines::{self, AgentLineReader, warning_event};
+use crate::decode::wire::WireText;
 use crate::event::{
-    AgentEvent, EndEvent, FailKind, McpServer, RunOutcome, Started, Summary, Text, Totals, Usage,
+    AgentEvent, AgentMcpServer, AgentSessionStarted, AgentText, AgentUsage, EndEvent, FailKind,
+    RunEndSummary, RunOutcome, UsageTotals,
 };
 use amplihack_utils::agent_binary::AgentBinary;
 
 /// The decoder of Copilot's stream.
 #[derive(Debug, Default)]
 pub(crate) struct CopilotStream {
-    /// What is known of the session before it is told: nothing says it all at once.
-    opening: Opening,
+    /// Facts of the session before it is announced: no line has them all at once.
+    opening: CopilotSessionOpening,
     session: Option<String>,
     text: Option<String>,
     turns: u64,
@@ -30,12 +31,12 @@ pub(crate) struct CopilotStream {
 }
 
 #[derive(Debug, Default)]
-struct Opening {
+struct CopilotSessionOpening {
     told: bool,
     version: Option<String>,
     model: Option<String>,
     cwd: Option<String>,
-    mcp_servers: Vec<McpServer>,
+    mcp_servers: Vec<AgentMcpServer>,
 }
 
 impl crate::Decode for CopilotStream {
@@ -46,13 +47,13 @@ impl crate::Decode for CopilotStream {
     }
 
     /// An abort holds whatever the record after it says; so does an error, if no record came.
-    fn said(&mut self) -> Option<EndEvent> {
+    fn recorded_end(&mut self) -> Option<EndEvent> {
         if let (false, Some(end)) = (self.aborted, &self.end) {
             return Some(end.clone());
         }
-        let summary = self.end.as_ref().map_or_else(|| self.summary(), |end| end.summary.clone());
+        let summary = self.end.as_ref().map_or_else(|| self.run_summary(), |end| end.summary.clone());
         if self.aborted {
-            return Some(EndEvent::of(
+            return Some(EndEvent::with_outcome(
                 RunOutcome::Interrupted,
                 "the agent was interrupted".to_owned(),
                 summary,
@@ -63,112 +64,113 @@ impl crate::Decode for CopilotStream {
     }
 }
 
-impl JsonLines for CopilotStream {
-    fn json(&mut self, text: &str, out: &mut Vec<AgentEvent>) -> Result<(), serde_json::Error> {
-        let line: Line<'_> = serde_json::from_str(text)?;
+impl AgentLineReader for CopilotStream {
+    fn read_json(&mut self, text: &str, out: &mut Vec<AgentEvent>) -> Result<(), serde_json::Error> {
+        let line: CopilotLine<'_> = serde_json::from_str(text)?;
         let kind = line.kind.text();
         if !kind.starts_with("session.") && !kind.is_empty() {
-            self.open(out);
+            self.emit_started(out);
         }
         let opened = out.len();
         match kind.split_once('.') {
-            Some(("session", kind)) => self.session(kind, line.data, out),
-            Some(("assistant", kind)) => self.assistant(kind, line.data, out),
-            Some(("tool", kind)) => self.tool(kind, line.data, out),
-            Some(("permission", kind)) => permission(kind, line.data, out),
+            Some(("session", kind)) => self.take_session_line(kind, line.data, out),
+            Some(("assistant", kind)) => self.emit_assistant(kind, line.data, out),
+            Some(("tool", kind)) => self.emit_tool(kind, line.data, out),
+            Some(("permission", kind)) => emit_permission(kind, line.data, out),
             Some(("model", "call_failure")) => {
                 let message = format!(
                     "{}: {}",
                     line.data.status.0.map_or_else(|| "no status".to_owned(), |status| status.to_string()),
                     line.data.error_message.text()
                 );
-                out.push(warning("error", message));
+                out.push(warning_event("error", message));
             }
             None if kind == "abort" => {
                 self.aborted = true;
-                out.push(warning("abort", line.data.reason.string()));
+                out.push(warning_event("abort", line.data.reason.into_string()));
             }
-            None if kind == "result" => self.record(line, out),
+            None if kind == "result" => self.take_end_record(line, out),
             _ => {}
         }
         // That the session began says nothing of this line.
         if out.len() == opened {
-            lines::unread(text, out);
+            lines::emit_unread(text, out);
         }
         Ok(())
     }
 }
 
 impl CopilotStream {
-    fn summary(&self) -> Summary {
-        Summary {
+    fn run_summary(&self) -> RunEndSummary {
+        RunEndSummary {
             text: self.text.clone(),
             agent_session: self.session.clone(),
             turns: Some(self.turns),
-            ..Summary::default()
+            ..RunEndSummary::default()
         }
     }
 
     /// Tells that the session began, once.
-    fn open(&mut self, out: &mut Vec<AgentEvent>) {
+    fn emit_started(&mut self, out: &mut Vec<AgentEvent>) {
         if std::mem::replace(&mut self.opening.told, true) {
             return;
         }
-        let Opening { version, model, cwd, mcp_servers, .. } = std::mem::take(&mut self.opening);
+        let CopilotSessionOpening { version, model, cwd, mcp_servers, .. } =
+            std::mem::take(&mut self.opening);
         self.opening.told = true;
-        out.push(AgentEvent::Started(Started {
+        out.push(AgentEvent::Started(AgentSessionStarted {
             agent_session: self.session.clone(),
             version,
             model,
             cwd,
             mcp_servers,
-            ..Started::of(AgentBinary::Copilot)
+            ..AgentSessionStarted::new(AgentBinary::Copilot)
         }));
     }
 
-    fn session(&mut self, kind: &str, data: Data<'_>, out: &mut Vec<AgentEvent>) {
+    fn take_session_line(&mut self, kind: &str, data: CopilotLineData<'_>, out: &mut Vec<AgentEvent>) {
         match kind {
             "start" | "resume" => {
-                self.session = data.session.own();
-                self.opening.version = data.version.own();
-                self.opening.model = data.selected_model.own();
-                self.opening.cwd = data.context.cwd.own();
+                self.session = data.session.into_option();
+                self.opening.version = data.version.into_option();
+                self.opening.model = data.selected_model.into_option();
+                self.opening.cwd = data.context.cwd.into_option();
             }
             "mcp_servers_loaded" => {
-                let server = |server: super::wire::Server<'_>| McpServer {
-                    name: server.name.string(),
-                    status: server.status.string(),
+                let server = |server: super::wire::CopilotMcpServer<'_>| AgentMcpServer {
+                    name: server.name.into_string(),
+                    status: server.status.into_string(),
                 };
                 self.opening.mcp_servers = data.servers.0.into_iter().map(server).collect();
             }
             "tools_updated" => {
-                self.opening.model = data.model.own().or(self.opening.model.take());
-                self.open(out);
+                self.opening.model = data.model.into_option().or(self.opening.model.take());
+                self.emit_started(out);
             }
             "error" => {
-                self.open(out);
-                let message = data.message.string();
+                self.emit_started(out);
+                let message = data.message.into_string();
                 let words = format!("{} {message}", data.error_type.text());
-                self.failure = Some((fail::kind(data.status.0, &words), message.clone()));
-                out.push(warning("error", message));
+                self.failure = Some((fail::classify_failure(data.status.0, &words), message.clone()));
+                out.push(warning_event("error", message));
             }
-            "warning" => out.push(warning("warning", data.message.string())),
+            "warning" => out.push(warning_event("warning", data.message.into_string())),
             "shutdown" => {
-                let accounts = Accounts { models: data.models, ..Accounts::default() };
-                let amounts = accounts.totals().or_else(|| data.accounts.totals());
-                out.extend(
-                    amounts
-                        .map(|amounts| AgentEvent::Usage(Usage { total: true, amounts, ..Usage::default() })),
-                );
+                let accounts =
+                    CopilotUsageAccounts { models: data.models, ..CopilotUsageAccounts::default() };
+                let amounts = accounts.sum_totals().or_else(|| data.accounts.sum_totals());
+                out.extend(amounts.map(|amounts| {
+                    AgentEvent::Usage(AgentUsage { total: true, amounts, ..AgentUsage::default() })
+                }));
             }
             _ => {}
         }
     }
 
-    fn assistant(&mut self, kind: &str, data: Data<'_>, out: &mut Vec<AgentEvent>) {
+    fn emit_assistant(&mut self, kind: &str, data: CopilotLineData<'_>, out: &mut Vec<AgentEvent>) {
         let (message, parent) = (data.message_id.0.as_deref().map(str::to_owned), data.parent.0.as_deref());
-        let text = |text: Str<'_>, delta: bool| Text {
-            text: text.string(),
+        let text = |text: WireText<'_>, delta: bool| AgentText {
+            text: text.into_string(),
             delta,
             message: message.clone(),
             parent: parent.map(str::to_owned),
@@ -178,7 +180,7 @@ impl CopilotStream {
                 self.turns += 1;
                 self.thought = false;
             }
-            "turn_retry" => out.push(warning("retry", data.reason.string())),
+            "turn_retry" => out.push(warning_event("retry", data.reason.into_string())),
             "message_delta" => out.push(AgentEvent::Text(text(data.delta, true))),
             "reasoning_delta" => out.push(AgentEvent::Thinking(text(data.delta, true))),
             "reasoning" => {
@@ -197,13 +199,13 @@ impl CopilotStream {
                     out.push(AgentEvent::Text(text));
                 }
                 for request in data.requests.0 {
-                    self.call(request.call, request.name, request.arguments, parent, out);
+                    self.emit_call(request.call, request.name, request.arguments, parent, out);
                 }
             }
-            "usage" => out.push(AgentEvent::Usage(Usage {
+            "usage" => out.push(AgentEvent::Usage(AgentUsage {
                 message: data.api_call.0.as_deref().map(str::to_owned),
-                amounts: Totals { premium_requests: data.cost.0, ..data.counts().totals() },
-                model: data.model.own(),
+                amounts: UsageTotals { premium_requests: data.cost.0, ..data.call_counts().to_totals() },
+                model: data.model.into_option(),
                 total: false,
             })),
             _ => {}
@@ -211,13 +213,14 @@ impl CopilotStream {
     }
 
     /// The record of the end. Its exit code is Copilot's own word: after an interruption it may be 0.
-    fn record(&mut self, line: Line<'_>, out: &mut Vec<AgentEvent>) {
-        self.session = line.session.own().or(self.session.take());
-        let amounts = Totals { premium_requests: line.usage.premium_requests.0, ..Totals::default() };
-        out.push(AgentEvent::Usage(Usage { total: true, amounts, ..Usage::default() }));
-        let summary = Summary { duration_ms: line.usage.duration.counted(), ..self.summary() };
+    fn take_end_record(&mut self, line: CopilotLine<'_>, out: &mut Vec<AgentEvent>) {
+        self.session = line.session.into_option().or(self.session.take());
+        let amounts =
+            UsageTotals { premium_requests: line.usage.premium_requests.0, ..UsageTotals::default() };
+        out.push(AgentEvent::Usage(AgentUsage { total: true, amounts, ..AgentUsage::default() }));
+        let summary = RunEndSummary { duration_ms: line.usage.duration.as_count(), ..self.run_summary() };
         self.end = Some(match (line.exit_code.0, self.failure.take()) {
-            (Some(0), _) => EndEvent::success(summary),
+            (Some(0), _) => EndEvent::of_success(summary),
             (_, Some((kind, message))) => EndEvent::of_failure(kind, message, summary),
             (code, None) => {
                 let code = code.map_or_else(|| "no exit code".to_owned(), |code| format!("exit code {code}"));
@@ -229,7 +232,7 @@ impl CopilotStream {
 }
 
 /// The total in a file of usage.
-pub(crate) fn usage_file(file: &[u8]) -> Option<Usage> {
-    let accounts: Accounts = serde_json::from_slice(file).ok()?;
-    Some(Usage { total: true, amounts: accounts.totals()?, ..Usage::default() })
+pub(crate) fn usage_file(file: &[u8]) -> Option<AgentUsage> {
+    let accounts: CopilotUsageAccounts = serde_json::from_slice(file).ok()?;
+    Some(AgentUsage { total: true, amounts: accounts.sum_totals()?, ..AgentUsage::default() })
 }

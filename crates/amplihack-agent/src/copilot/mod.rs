@@ -1,5 +1,6 @@
 //! GitHub Copilot CLI.
 
+mod commands;
 pub(crate) mod decode;
 pub mod nested;
 mod spans;
@@ -9,27 +10,28 @@ mod wire;
 use amplihack_utils::agent_binary::AgentBinary;
 use amplihack_utils::prompt_delivery::DeliveryMode;
 
-pub(crate) use spans::span;
+pub(crate) use spans::read_span;
 
-use crate::command::Permissions;
-use crate::grammar::{Grammar, Positional, PromptFlag};
+use crate::command::PermissionLevel;
+use crate::grammar::{ArgumentGrammar, PositionalMeaning, PromptFlag};
 use crate::matrix::{
-    ArgShape, BOTH, Capability, Evidence, HEADLESS, INTERACTIVE, Row, RunMode, Slot, VersionRange,
+    AgentCapability, ArgShape, ArgSlot, BOTH, CapabilityRow, HEADLESS, INTERACTIVE, RowEvidence, RunMode,
+    VersionRange,
 };
-use crate::profile::{Counts, Profile};
+use crate::profile::{AgentProfile, UsageReports};
 
 const PROVED: VersionRange = VersionRange { from: (1, 0, 102), below: (1, 1, 0) };
-const PROMPTS: Evidence = Evidence::Probe(PROVED, "copilot_takes_every_prompt_unchanged");
-const OPTIONS: Evidence = Evidence::Probe(PROVED, "copilot_understands_every_option");
-const LEVELS: Evidence = Evidence::Probe(PROVED, "copilot_keeps_its_permission_levels");
-const HOOKS: Evidence = Evidence::Probe(PROVED, "copilot_is_held_by_the_guard");
-const TERMINAL: Evidence = Evidence::Probe(PROVED, "copilot_takes_a_prompt_in_a_terminal");
-const STREAM: Evidence = Evidence::Probe(PROVED, "copilot_streams_what_it_does");
+const PROMPTS: RowEvidence = RowEvidence::Probe(PROVED, "copilot_takes_every_prompt_unchanged");
+const OPTIONS: RowEvidence = RowEvidence::Probe(PROVED, "copilot_understands_every_option");
+const LEVELS: RowEvidence = RowEvidence::Probe(PROVED, "copilot_keeps_its_permission_levels");
+const HOOKS: RowEvidence = RowEvidence::Probe(PROVED, "copilot_is_held_by_the_guard");
+const TERMINAL: RowEvidence = RowEvidence::Probe(PROVED, "copilot_takes_a_prompt_in_a_terminal");
+const STREAM: RowEvidence = RowEvidence::Probe(PROVED, "copilot_streams_what_it_does");
 
 const TRIMS: &str = "Copilot trims blanks at the end, puts the date before the prompt, and refuses prompts beyond its model's budget";
 
 /// GitHub Copilot CLI.
-pub(crate) static PROFILE: Profile = Profile {
+pub(crate) static PROFILE: AgentProfile = AgentProfile {
     agent: AgentBinary::Copilot,
     title: "GitHub Copilot CLI",
     provider: "github.copilot",
@@ -40,79 +42,94 @@ pub(crate) static PROFILE: Profile = Profile {
     prompt_note: TRIMS,
     own_commands: crate::OwnCommands::Words(&["/compact"]),
     rows: &[
-        Row::new(Capability::Start, HEADLESS, ArgShape::Words(Slot::Option, &[]), PROMPTS),
-        Row::new(Capability::Prompt(DeliveryMode::Argv), HEADLESS, ArgShape::FlagEq("--prompt"), PROMPTS)
-            .note(TRIMS),
-        Row::new(Capability::Prompt(DeliveryMode::Stdin), HEADLESS, ArgShape::Stdin(&[]), PROMPTS)
-            .note(TRIMS),
-        Row::new(
-            Capability::Prompt(DeliveryMode::Argv),
+        CapabilityRow::new(AgentCapability::Start, HEADLESS, ArgShape::Words(ArgSlot::Option, &[]), PROMPTS),
+        CapabilityRow::new(
+            AgentCapability::Prompt(DeliveryMode::Argv),
+            HEADLESS,
+            ArgShape::FlagEq("--prompt"),
+            PROMPTS,
+        )
+        .with_note(TRIMS),
+        CapabilityRow::new(
+            AgentCapability::Prompt(DeliveryMode::Stdin),
+            HEADLESS,
+            ArgShape::Stdin(&[]),
+            PROMPTS,
+        )
+        .with_note(TRIMS),
+        CapabilityRow::new(
+            AgentCapability::Prompt(DeliveryMode::Argv),
             INTERACTIVE,
             ArgShape::FlagEq("--interactive"),
             TERMINAL,
         )
-        .note(TRIMS),
-        Row::new(Capability::Hooks, BOTH, ArgShape::WordsThen(Slot::Option, &["--plugin-dir"]), HOOKS)
-            .note("in a folder that Copilot does not trust too"),
-        Row::new(Capability::Model, BOTH, ArgShape::FlagEq("--model"), OPTIONS),
-        Row::new(Capability::Resume, BOTH, ArgShape::FlagEq("--resume"), OPTIONS),
-        Row::new(Capability::Continue, BOTH, ArgShape::Words(Slot::Option, &["--continue"]), OPTIONS),
-        Row::new(Capability::AddDir, BOTH, ArgShape::FlagEq("--add-dir"), OPTIONS),
-        Row::new(Capability::McpConfig, BOTH, ArgShape::FlagEqAt("--additional-mcp-config"), OPTIONS),
-        Row::new(Capability::Permissions(Permissions::Ask), BOTH, ArgShape::Words(Slot::Option, &[]), LEVELS)
-            .note("Copilot asks by itself; headless, what needs leave is refused"),
-        Row::new(
-            Capability::Permissions(Permissions::Edit),
+        .with_note(TRIMS),
+        CapabilityRow::new(
+            AgentCapability::Hooks,
             BOTH,
-            ArgShape::Words(Slot::Option, &["--allow-tool=write"]),
+            ArgShape::WordsThen(ArgSlot::Option, &["--plugin-dir"]),
+            HOOKS,
+        )
+        .with_note("in a folder that Copilot does not trust too"),
+        CapabilityRow::new(AgentCapability::Model, BOTH, ArgShape::FlagEq("--model"), OPTIONS),
+        CapabilityRow::new(AgentCapability::Resume, BOTH, ArgShape::FlagEq("--resume"), OPTIONS),
+        CapabilityRow::new(
+            AgentCapability::Continue,
+            BOTH,
+            ArgShape::Words(ArgSlot::Option, &["--continue"]),
+            OPTIONS,
+        ),
+        CapabilityRow::new(AgentCapability::AddDir, BOTH, ArgShape::FlagEq("--add-dir"), OPTIONS),
+        CapabilityRow::new(
+            AgentCapability::McpConfig,
+            BOTH,
+            ArgShape::FlagEqAt("--additional-mcp-config"),
+            OPTIONS,
+        ),
+        CapabilityRow::new(
+            AgentCapability::Permissions(PermissionLevel::Ask),
+            BOTH,
+            ArgShape::Words(ArgSlot::Option, &[]),
             LEVELS,
         )
-        .note("headless, shell commands are refused"),
-        Row::new(
-            Capability::Permissions(Permissions::Full),
+        .with_note("Copilot asks by itself; headless, what needs leave is refused"),
+        CapabilityRow::new(
+            AgentCapability::Permissions(PermissionLevel::Edit),
             BOTH,
-            ArgShape::Words(Slot::Option, &["--allow-all"]),
+            ArgShape::Words(ArgSlot::Option, &["--allow-tool=write"]),
+            LEVELS,
+        )
+        .with_note("headless, shell commands are refused"),
+        CapabilityRow::new(
+            AgentCapability::Permissions(PermissionLevel::Full),
+            BOTH,
+            ArgShape::Words(ArgSlot::Option, &["--allow-all"]),
             LEVELS,
         ),
-        Row::new(
-            Capability::Stream,
+        CapabilityRow::new(
+            AgentCapability::Stream,
             HEADLESS,
-            ArgShape::Words(Slot::Option, &["--output-format", "json"]),
+            ArgShape::Words(ArgSlot::Option, &["--output-format", "json"]),
             STREAM,
         )
-        .note("without tokens"),
-        Row::new(Capability::UsageFile, HEADLESS, ArgShape::FlagEq("--usage-output-file"), STREAM)
-            .note("after a resume its tokens are those of all of the session"),
+        .with_note("without tokens"),
+        CapabilityRow::new(
+            AgentCapability::UsageFile,
+            HEADLESS,
+            ArgShape::FlagEq("--usage-output-file"),
+            STREAM,
+        )
+        .with_note("after a resume its tokens are those of all of the session"),
     ],
     decoder: Some(|| Box::new(decode::CopilotStream::default())),
-    counts: Counts {
+    counts: UsageReports {
         session_totals: true,
         usage_file: Some(decode::usage_file),
-        live_file: Some(spans::spans),
-        ..Counts::OF_THE_RUN
+        live_file: Some(spans::spans_file),
+        ..UsageReports::OF_THE_RUN
     },
-    grammar: Grammar {
-        subcommands: &[
-            "app",
-            "completion",
-            "config",
-            "help",
-            "init",
-            "instruction",
-            "login",
-            "lsp",
-            "mcp",
-            "memories",
-            "plugin",
-            "sandbox",
-            "sessions",
-            "skill",
-            "update",
-            "version",
-            "workflow",
-        ],
-        verbs: &[],
-        verb_subcommands: &[],
+    grammar: ArgumentGrammar {
+        commands: commands::COMMANDS,
         headless_flags: &[],
         prompt_flags: &[
             PromptFlag { flag: "-p", mode: RunMode::Headless, optional: false },
@@ -120,7 +137,7 @@ pub(crate) static PROFILE: Profile = Profile {
             PromptFlag { flag: "-i", mode: RunMode::Interactive, optional: false },
             PromptFlag { flag: "--interactive", mode: RunMode::Interactive, optional: false },
         ],
-        positional: Positional::Foreign,
+        positional: PositionalMeaning::Foreign,
         stdin_word: None,
         value_flags: &[
             "--model",
@@ -204,7 +221,13 @@ pub(crate) static PROFILE: Profile = Profile {
             "--no-eager-powershell-resolution",
         ],
         information_flags: &["-h", "--help", "-v", "--version"],
+        serving_flags: &["--acp", "--server"],
     },
+    guard_flags: commands::FLAGS,
+    guard_variables: &[],
+    settings_flag: None,
+    trust_flags: &["--trust-folder"],
+    directory_flags: &["-C"],
     scrub: &[
         "CLAUDE_PROJECT_DIR",
         "COPILOT_CLI",

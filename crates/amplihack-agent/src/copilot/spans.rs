@@ -5,11 +5,11 @@ use std::path::Path;
 use amplihack_utils::env::Env;
 use serde::Deserialize;
 
-use crate::event::Totals;
-use crate::live::{LiveFile, Span};
+use crate::event::UsageTotals;
+use crate::live::{LiveFile, UsageSpan};
 
 /// Spans at `file`, unless the user sends them elsewhere or wants none.
-pub(crate) fn spans(env: &Env, file: &Path) -> Option<LiveFile> {
+pub(crate) fn spans_file(env: &Env, file: &Path) -> Option<LiveFile> {
     let theirs = |name: &str| name.starts_with("COPILOT_OTEL_") || name.starts_with("OTEL_");
     if env.iter().any(|(name, _)| name.to_str().is_some_and(theirs)) {
         return None;
@@ -25,13 +25,13 @@ pub(crate) fn spans(env: &Env, file: &Path) -> Option<LiveFile> {
 }
 
 #[derive(Deserialize)]
-struct Line {
+struct CopilotSpanLine {
     #[serde(default)]
-    attributes: Attributes,
+    attributes: CopilotSpanAttributes,
 }
 
 #[derive(Deserialize, Default)]
-struct Attributes {
+struct CopilotSpanAttributes {
     #[serde(rename = "gen_ai.operation.name", default)]
     operation: String,
     #[serde(rename = "gen_ai.conversation.id", default)]
@@ -46,15 +46,15 @@ struct Attributes {
     written: u64,
 }
 
-/// What an answer of the model used, and in which conversation, if the line is about one.
-pub(crate) fn span(line: &[u8]) -> Option<Span> {
+/// Tokens of an answer of the model, and its conversation, if the line is about one.
+pub(crate) fn read_span(line: &[u8]) -> Option<UsageSpan> {
     memchr::memmem::find(line, b"gen_ai.usage.input_tokens")?;
-    let Attributes { operation, conversation, input, output, read, written } =
-        serde_json::from_slice::<Line>(line).ok()?.attributes;
+    let CopilotSpanAttributes { operation, conversation, input, output, read, written } =
+        serde_json::from_slice::<CopilotSpanLine>(line).ok()?.attributes;
     // Spans around others sum up what those say.
-    (operation == "chat").then(|| Span {
+    (operation == "chat").then(|| UsageSpan {
         session: conversation,
-        amounts: Totals::of_whole_input(input, output, read, written),
+        amounts: UsageTotals::of_whole_input(input, output, read, written),
     })
 }
 
@@ -69,19 +69,19 @@ mod tests {
                 r#"{{"type":"span","name":"chat m","attributes":{{"gen_ai.operation.name":"{operation}","gen_ai.conversation.id":"{id}","gen_ai.usage.input_tokens":14,"gen_ai.usage.output_tokens":5,"gen_ai.usage.cache_read.input_tokens":4,"github.copilot.cost":0.0}}}}"#
             )
         };
-        let Span { session, amounts } = span(line("chat", "s").as_bytes()).unwrap();
+        let UsageSpan { session, amounts } = read_span(line("chat", "s").as_bytes()).unwrap();
         assert_eq!(session, "s");
         assert_eq!((amounts.input_tokens, amounts.cache_read_tokens, amounts.output_tokens), (10, 4, 5));
-        assert_eq!(span(line("invoke_agent", "s").as_bytes()), None);
-        assert_eq!(span(b"{}"), None);
+        assert_eq!(read_span(line("invoke_agent", "s").as_bytes()), None);
+        assert_eq!(read_span(b"{}"), None);
     }
 
     #[test]
     fn a_user_who_sends_spans_elsewhere_keeps_them() {
         let file = Path::new("/f");
-        assert!(spans(&Env::empty(), file).is_some());
+        assert!(spans_file(&Env::empty(), file).is_some());
         for name in ["COPILOT_OTEL_ENABLED", "OTEL_EXPORTER_OTLP_ENDPOINT"] {
-            assert_eq!(spans(&Env::empty().with(name, "x"), file), None);
+            assert_eq!(spans_file(&Env::empty().with_variable(name, "x"), file), None);
         }
     }
 }

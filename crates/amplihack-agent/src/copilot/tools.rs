@@ -3,39 +3,39 @@
 use serde_json::value::RawValue;
 
 use super::decode::CopilotStream;
-use super::wire::Data;
-use crate::decode::wire::Str;
-use crate::event::{AgentEvent, Json, Permission, ToolCall, ToolResult};
+use super::wire::CopilotLineData;
+use crate::decode::wire::WireText;
+use crate::event::{AgentEvent, AgentPermission, EventJson, ToolCall, ToolResult};
 
 impl CopilotStream {
     /// Tells a call, once: when it is asked for, and if that was not told, when it begins.
-    pub(super) fn call(
+    pub(super) fn emit_call(
         &mut self,
-        id: Str<'_>,
-        name: Str<'_>,
+        id: WireText<'_>,
+        name: WireText<'_>,
         arguments: Option<&RawValue>,
         parent: Option<&str>,
         out: &mut Vec<AgentEvent>,
     ) {
-        let id = id.string();
+        let id = id.into_string();
         if self.calls.insert(id.clone()) {
-            let input = arguments.map(Json::from).unwrap_or_default();
-            let (name, parent) = (name.string(), parent.map(str::to_owned));
+            let input = arguments.map(EventJson::from).unwrap_or_default();
+            let (name, parent) = (name.into_string(), parent.map(str::to_owned));
             out.push(AgentEvent::ToolCall(ToolCall { id, name, input, parent }));
         }
     }
 
-    pub(super) fn tool(&mut self, kind: &str, data: Data<'_>, out: &mut Vec<AgentEvent>) {
+    pub(super) fn emit_tool(&mut self, kind: &str, data: CopilotLineData<'_>, out: &mut Vec<AgentEvent>) {
         let parent = data.parent.0.as_deref();
         match kind {
-            "execution_start" => self.call(data.call, data.tool, data.arguments, parent, out),
+            "execution_start" => self.emit_call(data.call, data.tool, data.arguments, parent, out),
             "execution_complete" => {
-                let id = data.call.string();
-                let problem = data.error.message.own();
+                let id = data.call.into_string();
+                let problem = data.error.message.into_option();
                 if data.error.code.text() == "denied" {
-                    out.push(AgentEvent::PermissionDecided(Permission {
+                    out.push(AgentEvent::PermissionDecided(AgentPermission {
                         id: id.clone(),
-                        tool: data.tool.own(),
+                        tool: data.tool.into_option(),
                         allowed: Some(false),
                         reason: problem.clone(),
                     }));
@@ -54,18 +54,18 @@ impl CopilotStream {
 }
 
 /// Questions and answers about permissions.
-pub(super) fn permission(kind: &str, data: Data<'_>, out: &mut Vec<AgentEvent>) {
-    let id = data.question.string();
+pub(super) fn emit_permission(kind: &str, data: CopilotLineData<'_>, out: &mut Vec<AgentEvent>) {
+    let id = data.question.into_string();
     match kind {
-        "requested" => out.push(AgentEvent::PermissionAsked(Permission {
+        "requested" => out.push(AgentEvent::PermissionAsked(AgentPermission {
             id,
-            tool: data.asked.kind.own(),
+            tool: data.asked.kind.into_option(),
             allowed: None,
-            reason: data.asked.intention.own(),
+            reason: data.asked.intention.into_option(),
         })),
         "completed" => {
-            let decided = data.result.kind.own();
-            out.push(AgentEvent::PermissionDecided(Permission {
+            let decided = data.result.kind.into_option();
+            out.push(AgentEvent::PermissionDecided(AgentPermission {
                 id,
                 tool: None,
                 allowed: decided.as_deref().map(|word| word.starts_with("approved")),

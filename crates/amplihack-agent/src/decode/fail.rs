@@ -1,4 +1,4 @@
-//! Which kind of failure an agent's own words are about.
+//! Kinds of failure that an agent's own words are about.
 
 use crate::event::FailKind;
 
@@ -67,7 +67,7 @@ const WORDS: &[(FailKind, &[&str])] = &[
 ];
 
 /// The kind of a failure that an agent reports in `text`, after a model's answer with `status`, if it is known.
-pub(crate) fn kind(status: Option<i64>, text: &str) -> FailKind {
+pub(crate) fn classify_failure(status: Option<i64>, text: &str) -> FailKind {
     let text = text.to_ascii_lowercase();
     let said = WORDS.iter().find(|(_, words)| words.iter().any(|word| text.contains(word)));
     match (status, said) {
@@ -84,7 +84,7 @@ pub(crate) fn kind(status: Option<i64>, text: &str) -> FailKind {
 
 #[cfg(test)]
 mod tests {
-    use super::{FailKind, kind};
+    use super::{FailKind, classify_failure};
 
     #[test]
     fn words_and_status_tell_the_kind() {
@@ -102,7 +102,7 @@ mod tests {
             (None, "We're currently experiencing high demand", FailKind::Agent),
             (None, "", FailKind::Agent),
         ] {
-            assert_eq!(kind(status, text), expected, "{text}");
+            assert_eq!(classify_failure(status, text), expected, "{text}");
         }
     }
 }

@@ -7,10 +7,10 @@ mod text;
 pub(crate) mod wire;
 
 use amplihack_utils::agent_binary::AgentBinary;
-use amplihack_utils::sys::Exit;
+use amplihack_utils::sys::ProcessExit;
 
 use crate::event::{AgentEvent, EndEvent};
-use crate::profile::profile;
+use crate::profile::agent_profile;
 
 pub use text::PlainText;
 
@@ -20,9 +20,9 @@ pub use text::PlainText;
 /// It gives no [`AgentEvent::End`]: an agent's own record of its end is kept, because only its exit shows whether it was so.
 pub trait Decode: Send {
     /// Reads one line, without its newline, and adds what it says to `out`.
-    fn line(&mut self, line: &[u8], out: &mut Vec<AgentEvent>);
+    fn decode_line(&mut self, line: &[u8], out: &mut Vec<AgentEvent>);
 
-    /// Whether the agent has said that it is done, so that only its process's end is to come.
+    /// Reports whether the agent has said that it is done, so that only its process's end is to come.
     fn is_over(&self) -> bool {
         false
     }
@@ -32,18 +32,18 @@ pub trait Decode: Send {
         None
     }
 
-    /// What the run came to, in the agent's own record, if it made one. It is given once.
-    fn said(&mut self) -> Option<EndEvent>;
+    /// Returns the end of the run in the agent's own record, if the agent made one. It is given once.
+    fn recorded_end(&mut self) -> Option<EndEvent>;
 
-    /// How the run ended, now that all of its output is read and its process ended with `exit`; `None` for a recording.
-    fn finish(&mut self, exit: Option<Exit>) -> EndEvent {
-        EndEvent::settle(self.said(), exit)
+    /// Returns the end of the run, now that all of its output is read and its process ended with `exit`; `None` for a recording.
+    fn finish(&mut self, exit: Option<ProcessExit>) -> EndEvent {
+        EndEvent::settle_record(self.recorded_end(), exit)
     }
 }
 
 /// The decoder of `agent`'s stream of JSON lines; for an agent without one, of plain text.
-pub fn decoder(agent: AgentBinary) -> Box<dyn Decode> {
-    profile(agent)
+pub fn new_decoder(agent: AgentBinary) -> Box<dyn Decode> {
+    agent_profile(agent)
         .decoder
         .map_or_else(|| Box::new(PlainText::new(agent)) as Box<dyn Decode>, |decoder| decoder())
 }

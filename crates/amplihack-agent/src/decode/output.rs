@@ -1,4 +1,4 @@
-//! What a tool gave back, as one text, whatever form it has.
+//! Output of a tool as one text, whatever form it has.
 
 use std::borrow::Cow;
 use std::marker::PhantomData;
@@ -8,11 +8,11 @@ use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::wire::{Str, missing, record};
+use super::wire::{WireText, missing, record};
 
 /// A text, a list of blocks, or an object.
 #[derive(Debug, Default)]
-pub(crate) enum Output<'a> {
+pub(crate) enum WireToolOutput<'a> {
     /// Nothing.
     #[default]
     None,
@@ -23,13 +23,13 @@ pub(crate) enum Output<'a> {
 }
 
 record! {
-    struct Block<'a> {
-        kind: Str<'a> = "type",
-        text: Str<'a> = "text",
+    struct ToolOutputBlock<'a> {
+        kind: WireText<'a> = "type",
+        text: WireText<'a> = "text",
     }
 }
 
-impl Output<'_> {
+impl WireToolOutput<'_> {
     /// The text: blocks of text joined by newlines, other blocks as their JSON.
     pub(crate) fn into_text(self) -> String {
         match self {
@@ -44,17 +44,17 @@ impl Output<'_> {
 }
 
 fn text_of(block: &RawValue) -> Cow<'_, str> {
-    match serde_json::from_str::<Block<'_>>(block.get()) {
-        Ok(Block { kind, text: Str(Some(text)) }) if kind.text() == "text" => text,
+    match serde_json::from_str::<ToolOutputBlock<'_>>(block.get()) {
+        Ok(ToolOutputBlock { kind, text: WireText(Some(text)) }) if kind.text() == "text" => text,
         _ => Cow::Borrowed(block.get()),
     }
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for Output<'a> {
+impl<'de: 'a, 'a> Deserialize<'de> for WireToolOutput<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Outputs<'a>(PhantomData<&'a ()>);
-        impl<'de: 'a, 'a> Visitor<'de> for Outputs<'a> {
-            type Value = Output<'a>;
+        struct ToolOutputVisitor<'a>(PhantomData<&'a ()>);
+        impl<'de: 'a, 'a> Visitor<'de> for ToolOutputVisitor<'a> {
+            type Value = WireToolOutput<'a>;
             missing!(bool number null);
 
             fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -62,11 +62,11 @@ impl<'de: 'a, 'a> Deserialize<'de> for Output<'a> {
             }
 
             fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
-                Ok(Output::Text(Cow::Borrowed(text)))
+                Ok(WireToolOutput::Text(Cow::Borrowed(text)))
             }
 
             fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
-                Ok(Output::Text(Cow::Owned(text.to_owned())))
+                Ok(WireToolOutput::Text(Cow::Owned(text.to_owned())))
             }
 
             fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
@@ -74,21 +74,21 @@ impl<'de: 'a, 'a> Deserialize<'de> for Output<'a> {
                 while let Some(block) = list.next_element()? {
                     blocks.push(block);
                 }
-                Ok(Output::Blocks(blocks))
+                Ok(WireToolOutput::Blocks(blocks))
             }
 
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
                 let value = Value::deserialize(MapAccessDeserializer::new(map))?;
-                Ok(Output::Text(Cow::Owned(value.to_string())))
+                Ok(WireToolOutput::Text(Cow::Owned(value.to_string())))
             }
         }
-        deserializer.deserialize_any(Outputs(PhantomData))
+        deserializer.deserialize_any(ToolOutputVisitor(PhantomData))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Output;
+    use super::WireToolOutput;
 
     #[test]
     fn every_form_has_a_text() {
@@ -102,7 +102,7 @@ mod tests {
             (r#"{"error":1}"#, "{\"error\":1}"),
             ("[]", ""),
         ] {
-            assert_eq!(serde_json::from_str::<Output<'_>>(json).unwrap().into_text(), expected);
+            assert_eq!(serde_json::from_str::<WireToolOutput<'_>>(json).unwrap().into_text(), expected);
         }
     }
 }

@@ -1,10 +1,10 @@
 //! Plain text: what an agent prints is what it says.
 
 use amplihack_utils::agent_binary::AgentBinary;
-use amplihack_utils::sys::Exit;
+use amplihack_utils::sys::ProcessExit;
 
 use super::Decode;
-use crate::event::{AgentEvent, EndEvent, Started, Summary, Text};
+use crate::event::{AgentEvent, AgentSessionStarted, AgentText, EndEvent, RunEndSummary};
 
 /// The decoder of output without structure. The end of the text is the end of the run; its exit code says which.
 #[derive(Debug)]
@@ -22,26 +22,26 @@ impl PlainText {
 }
 
 impl Decode for PlainText {
-    fn line(&mut self, line: &[u8], out: &mut Vec<AgentEvent>) {
+    fn decode_line(&mut self, line: &[u8], out: &mut Vec<AgentEvent>) {
         if !std::mem::replace(&mut self.started, true) {
-            out.push(AgentEvent::Started(Started::of(self.agent)));
+            out.push(AgentEvent::Started(AgentSessionStarted::new(self.agent)));
         }
         let line = String::from_utf8_lossy(line);
         self.text.push_str(&line);
         self.text.push('\n');
-        out.push(AgentEvent::Text(Text { text: line.into_owned(), ..Text::default() }));
+        out.push(AgentEvent::Text(AgentText { text: line.into_owned(), ..AgentText::default() }));
     }
 
-    fn said(&mut self) -> Option<EndEvent> {
+    fn recorded_end(&mut self) -> Option<EndEvent> {
         None
     }
 
     /// Nothing in a text says that it is complete: code 0 has to do, and no text at all is no result.
-    fn finish(&mut self, exit: Option<Exit>) -> EndEvent {
+    fn finish(&mut self, exit: Option<ProcessExit>) -> EndEvent {
         let text = (!self.text.is_empty()).then(|| std::mem::take(&mut self.text));
-        let said = text.as_ref().filter(|_| exit.is_none_or(Exit::success));
-        let said = said.map(|_| EndEvent::success(Summary::default()));
-        let mut end = EndEvent::settle(said, exit);
+        let said = text.as_ref().filter(|_| exit.is_none_or(ProcessExit::is_success));
+        let said = said.map(|_| EndEvent::of_success(RunEndSummary::default()));
+        let mut end = EndEvent::settle_record(said, exit);
         end.summary.text = text;
         end
     }
@@ -49,7 +49,7 @@ impl Decode for PlainText {
 
 #[cfg(test)]
 mod tests {
-    use super::{AgentBinary, Decode, Exit, PlainText};
+    use super::{AgentBinary, Decode, PlainText, ProcessExit};
 
     #[test]
     fn a_text_and_code_0_are_success() {
@@ -59,9 +59,9 @@ mod tests {
             let mut decoder = PlainText::new(AgentBinary::Amplifier);
             let mut events = Vec::new();
             if let Some(line) = line {
-                decoder.line(line.as_bytes(), &mut events);
+                decoder.decode_line(line.as_bytes(), &mut events);
             }
-            let end = decoder.finish(Some(Exit::Code(code)));
+            let end = decoder.finish(Some(ProcessExit::Code(code)));
             assert_eq!(end.name(), expected);
             assert_eq!(end.summary.text.as_deref(), line.map(|_| "hi \n"));
         }

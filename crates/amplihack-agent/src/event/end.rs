@@ -1,6 +1,6 @@
 //! The last event of a run: the outcome that the agent's stream and its exit support.
 
-use amplihack_utils::sys::Exit;
+use amplihack_utils::sys::ProcessExit;
 use serde::{Deserialize, Serialize};
 
 use super::RunOutcome;
@@ -23,13 +23,13 @@ pub struct EndEvent {
     pub message: Option<String>,
     /// Further facts.
     #[serde(flatten)]
-    pub summary: Summary,
+    pub summary: RunEndSummary,
 }
 
 /// Facts about a run at its end.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Summary {
+pub struct RunEndSummary {
     /// The last thing that the agent said: its answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
@@ -44,11 +44,11 @@ pub struct Summary {
     pub duration_ms: Option<u64>,
     /// The exit of the process. Missing in a recorded stream.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schema", schemars(schema_with = "super::schema::exit"))]
-    pub exit: Option<Exit>,
+    #[cfg_attr(feature = "schema", schemars(schema_with = "super::schema::exit_schema"))]
+    pub exit: Option<ProcessExit>,
 }
 
-/// How a run failed. New kinds may come.
+/// Kind of a run's failure. New kinds may come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -64,17 +64,17 @@ pub enum FailKind {
     ContextLength,
     /// The agent reports a failure of its own.
     Agent,
-    /// It ended with a code other than 0, or by a signal, and said nothing about it.
+    /// The agent ended with a code other than 0, or by a signal, and said nothing about it.
     Exit,
-    /// It ended with code 0 and never said that it was done, or asked no model.
+    /// The agent ended with code 0 and never said that it was done, or asked no model.
     NoResult,
-    /// It said that it was done, and then ended with a code other than 0, or by a signal.
+    /// The agent said that it was done, and then ended with a code other than 0, or by a signal.
     ExitAfterSuccess,
-    /// It ended, with success by its own word, before it had read the whole prompt.
+    /// The agent ended, with success by its own word, before it had read the whole prompt.
     PromptUnread,
-    /// It gave no sign of life in time.
+    /// The agent gave no sign of life in time.
     Startup,
-    /// It could not be started or watched.
+    /// The agent could not be started or watched.
     Spawn,
 }
 
@@ -91,28 +91,28 @@ impl FailKind {
 
 impl EndEvent {
     /// A success.
-    pub const fn success(summary: Summary) -> Self {
+    pub const fn of_success(summary: RunEndSummary) -> Self {
         Self { outcome: RunOutcome::Success, kind: None, message: None, summary }
     }
 
     /// A failure of `kind`, with nothing else known.
-    pub fn failed(kind: FailKind, message: impl Into<String>) -> Self {
-        Self::of_failure(kind, message, Summary::default())
+    pub fn bare_failure(kind: FailKind, message: impl Into<String>) -> Self {
+        Self::of_failure(kind, message, RunEndSummary::default())
     }
 
     /// A failure of `kind`.
-    pub fn of_failure(kind: FailKind, message: impl Into<String>, summary: Summary) -> Self {
+    pub fn of_failure(kind: FailKind, message: impl Into<String>, summary: RunEndSummary) -> Self {
         Self { outcome: kind.outcome(), kind: Some(kind), message: Some(message.into()), summary }
     }
 
     /// An end that is neither a success nor a failure of the agent.
-    pub fn of(outcome: RunOutcome, message: impl Into<String>, summary: Summary) -> Self {
+    pub fn with_outcome(outcome: RunOutcome, message: impl Into<String>, summary: RunEndSummary) -> Self {
         Self { outcome, kind: None, message: Some(message.into()), summary }
     }
 
     /// Turns this end into another one, with its facts kept.
     pub fn become_outcome(&mut self, outcome: RunOutcome, message: impl Into<String>) {
-        *self = Self::of(outcome, message, std::mem::take(&mut self.summary));
+        *self = Self::with_outcome(outcome, message, std::mem::take(&mut self.summary));
     }
 
     /// Turns this end into a failure of `kind`, with its facts kept.
@@ -120,7 +120,7 @@ impl EndEvent {
         *self = Self::of_failure(kind, message, std::mem::take(&mut self.summary));
     }
 
-    /// Whether the run was a success.
+    /// Reports whether the run was a success.
     pub const fn is_success(&self) -> bool {
         self.outcome.is_success()
     }
@@ -137,8 +137,8 @@ impl EndEvent {
 
     /// The end that `said`, an agent's own record of its end if there is one, supports after `exit`; `None` for a recording,
     /// whose exit nobody knows.
-    pub fn settle(said: Option<Self>, exit: Option<Exit>) -> Self {
-        let clean = exit.is_none_or(Exit::success);
+    pub fn settle_record(said: Option<Self>, exit: Option<ProcessExit>) -> Self {
+        let clean = exit.is_none_or(ProcessExit::is_success);
         let mut end = match (said, exit) {
             (Some(mut said), Some(exit)) if said.is_success() && !clean => {
                 let message = format!("the agent reported success and then ended with {exit}");
@@ -146,10 +146,11 @@ impl EndEvent {
                 said
             }
             (Some(said), _) => said,
-            (None, Some(exit)) if !clean => {
-                Self::failed(FailKind::Exit, format!("the agent ended with {exit} and reported no result"))
-            }
-            (None, _) => Self::failed(FailKind::NoResult, "the agent ended without reporting a result"),
+            (None, Some(exit)) if !clean => Self::bare_failure(
+                FailKind::Exit,
+                format!("the agent ended with {exit} and reported no result"),
+            ),
+            (None, _) => Self::bare_failure(FailKind::NoResult, "the agent ended without reporting a result"),
         };
         end.summary.exit = exit;
         end

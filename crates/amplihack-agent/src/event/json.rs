@@ -4,81 +4,82 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
-use super::sound::{is_sound, mend};
+use super::sound::{is_sound, mend_surrogates};
 
 /// A JSON value in the text that it came in.
 #[derive(Debug, Clone)]
-pub struct Json(Box<RawValue>);
+pub struct EventJson(Box<RawValue>);
 
-impl Json {
+impl EventJson {
     /// The value in its own text.
     pub fn text(&self) -> &str {
         self.0.get()
     }
 
     /// The value, parsed. What JSON allows and no number type holds is null.
-    pub fn value(&self) -> Value {
+    pub fn to_value(&self) -> Value {
         serde_json::from_str(self.0.get()).unwrap_or_default()
     }
 }
 
-impl From<Box<RawValue>> for Json {
+impl From<Box<RawValue>> for EventJson {
     /// As from a reference.
     fn from(raw: Box<RawValue>) -> Self {
         if is_sound(raw.get()) { Self(raw) } else { Self::from(&*raw) }
     }
 }
 
-impl Json {
+impl EventJson {
     /// The value, if every reader takes it.
-    pub(crate) fn of(raw: &RawValue) -> Option<Self> {
+    pub(crate) fn from_sound(raw: &RawValue) -> Option<Self> {
         is_sound(raw.get()).then(|| Self(raw.to_owned()))
     }
 }
 
-impl From<&RawValue> for Json {
+impl From<&RawValue> for EventJson {
     /// The value; one that not every reader takes, mended, of keys that are there twice the last, or as a string of its text: events are
     /// written down and read again.
     fn from(raw: &RawValue) -> Self {
-        let mended = mend(raw.get()).and_then(|text| RawValue::from_string(text).ok());
-        let parsed =
-            |raw: &RawValue| Self::of(&to_raw_value(&serde_json::from_str::<Value>(raw.get()).ok()?).ok()?);
-        Self::of(raw)
-            .or_else(|| Self::of(mended.as_deref()?))
+        let mended = mend_surrogates(raw.get()).and_then(|text| RawValue::from_string(text).ok());
+        let parsed = |raw: &RawValue| {
+            Self::from_sound(&to_raw_value(&serde_json::from_str::<Value>(raw.get()).ok()?).ok()?)
+        };
+        Self::from_sound(raw)
+            .or_else(|| Self::from_sound(mended.as_deref()?))
             .or_else(|| parsed(mended.as_deref().unwrap_or(raw)))
             .unwrap_or_else(|| Self::from(&Value::from(raw.get())))
     }
 }
 
-impl From<&Value> for Json {
+impl From<&Value> for EventJson {
     fn from(value: &Value) -> Self {
         // A value always has a text.
         to_raw_value(value).map(Self).unwrap_or_default()
     }
 }
 
-impl Default for Json {
+impl Default for EventJson {
     /// `null`.
     fn default() -> Self {
         Self(RawValue::NULL.to_owned())
     }
 }
 
-impl PartialEq for Json {
+impl PartialEq for EventJson {
     fn eq(&self, other: &Self) -> bool {
-        self.text() == other.text() || self.value() == other.value()
+        self.text() == other.text() || self.to_value() == other.to_value()
     }
 }
 
-impl Eq for Json {}
+impl Eq for EventJson {}
 
-impl Serialize for Json {
+impl Serialize for EventJson {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.0.serialize(serializer)
     }
 }
 
-impl<'de> Deserialize<'de> for Json {
+impl<'de> Deserialize<'de> for EventJson {
     /// By way of a value: an event's tag is looked for first, and after that its own text is gone.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Value::deserialize(deserializer).map(|value| Self::from(&value))
@@ -92,7 +93,7 @@ pub(super) mod line {
 
     #[derive(Deserialize)]
     #[serde(untagged)]
-    enum Line {
+    enum RawLineForm {
         Text(String),
         Bytes(Vec<u8>),
     }
@@ -112,9 +113,9 @@ pub(super) mod line {
     pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Option<Bytes>, D::Error> {
-        Ok(Option::<Line>::deserialize(deserializer)?.map(|line| match line {
-            Line::Text(text) => text.into(),
-            Line::Bytes(bytes) => bytes.into(),
+        Ok(Option::<RawLineForm>::deserialize(deserializer)?.map(|line| match line {
+            RawLineForm::Text(text) => text.into(),
+            RawLineForm::Bytes(bytes) => bytes.into(),
         }))
     }
 }

@@ -1,4 +1,4 @@
-//! What an agent does, as one model for all of them.
+//! Model of what an agent does, one for all agents.
 //!
 //! Texts are the agent's own, byte for byte: nothing is trimmed. What the model has no place for is kept whole as
 //! [`AgentEvent::Raw`], and the line behind every event is in its [`Envelope`] where that was asked for.
@@ -16,39 +16,38 @@ use bytes::Bytes;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-pub use end::{EndEvent, FailKind, Summary};
-pub use json::Json;
+pub use end::{EndEvent, FailKind, RunEndSummary};
+pub use json::EventJson;
 pub use outcome::RunOutcome;
-pub use sound::is_sound;
-pub(crate) use sound::mend;
-pub use usage::{Totals, Usage};
+pub use sound::{is_sound, mend_surrogates};
+pub use usage::{AgentUsage, UsageTotals};
 
-/// One thing that an agent did. `type` in JSON, in snake case.
+/// Event of an agent. `type` in JSON, in snake case.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum AgentEvent {
-    /// Its session began, or went on.
-    Started(Started),
-    /// It said something, whole or in parts.
-    Text(Text),
-    /// It thought something, whole or in parts.
-    Thinking(Text),
-    /// It asked for a tool.
+    /// The agent's session began, or was continued.
+    Started(AgentSessionStarted),
+    /// The agent said something, whole or in parts.
+    Text(AgentText),
+    /// The agent thought something, whole or in parts.
+    Thinking(AgentText),
+    /// The agent asked for a tool.
     ToolCall(ToolCall),
     /// A tool gave something back.
     ToolResult(ToolResult),
-    /// It asked whether it may.
-    PermissionAsked(Permission),
-    /// It was told whether it may.
-    PermissionDecided(Permission),
-    /// What a message, or all of the run, used.
-    Usage(Usage),
+    /// The agent asked whether it may do something.
+    PermissionAsked(AgentPermission),
+    /// The agent was told whether it may.
+    PermissionDecided(AgentPermission),
+    /// Usage of a message, or of all of the run.
+    Usage(AgentUsage),
     /// Something to know that ends nothing: a retry, an error that the agent survived, a line that is too long.
-    Warning(Warning),
+    Warning(AgentWarning),
     /// A line that this model has no place for.
-    Raw(Raw),
+    Raw(AgentRawLine),
     /// The end: the last event of every run, and the only one of its kind.
     End(EndEvent),
 }
@@ -57,14 +56,14 @@ pub enum AgentEvent {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Envelope {
-    /// Its number in the run, from 0, without gaps.
+    /// Number of the event in the run, from 0, without gaps.
     pub seq: u64,
-    /// When it was read.
-    #[cfg_attr(feature = "schema", schemars(schema_with = "schema::time"))]
+    /// Time at which the event was read.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "schema::time_schema"))]
     pub at: Timestamp,
     /// The line that it came from, without its newline. On the first event of a line only, and only if asked for.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "json::line")]
-    #[cfg_attr(feature = "schema", schemars(schema_with = "schema::line"))]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "schema::line_schema"))]
     pub raw: Option<Bytes>,
     /// The event.
     #[serde(flatten)]
@@ -74,9 +73,9 @@ pub struct Envelope {
 /// The beginning of an agent's session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Started {
+pub struct AgentSessionStarted {
     /// The agent.
-    #[cfg_attr(feature = "schema", schemars(schema_with = "schema::agent"))]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "schema::agent_schema"))]
     pub agent: AgentBinary,
     /// The agent's own name of the session, to resume it by.
     #[serde(default, alias = "session", skip_serializing_if = "Option::is_none")]
@@ -87,7 +86,7 @@ pub struct Started {
     /// The model, where the agent says so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// Where it works, where it says so.
+    /// Working directory of the agent, where it says so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
     /// The tools that it has.
@@ -95,12 +94,12 @@ pub struct Started {
     pub tools: Vec<String>,
     /// The MCP servers that it knows.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub mcp_servers: Vec<McpServer>,
+    pub mcp_servers: Vec<AgentMcpServer>,
 }
 
-impl Started {
+impl AgentSessionStarted {
     /// The beginning of a session of which only the agent is known.
-    pub const fn of(agent: AgentBinary) -> Self {
+    pub const fn new(agent: AgentBinary) -> Self {
         Self {
             agent,
             agent_session: None,
@@ -116,20 +115,20 @@ impl Started {
 /// An MCP server as an agent sees it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct McpServer {
-    /// Its name.
+pub struct AgentMcpServer {
+    /// Name of the server.
     pub name: String,
-    /// Its status, in the agent's own word.
+    /// Status of the server, in the agent's own word.
     pub status: String,
 }
 
 /// Text of an agent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Text {
+pub struct AgentText {
     /// The text, or the next part of it.
     pub text: String,
-    /// This is a part: the whole text comes later, or never.
+    /// Set for a part: the whole text comes later, or never.
     #[serde(default, skip_serializing_if = "is_false")]
     pub delta: bool,
     /// The agent's name of the message that it belongs to.
@@ -149,21 +148,21 @@ pub struct ToolCall {
     /// The tool, in the agent's own word.
     pub name: String,
     /// The call's arguments, as the agent gave them.
-    pub input: Json,
+    pub input: EventJson,
     /// The tool call whose sub-agent asked for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
 }
 
-/// What a tool gave back.
+/// Result of a tool call.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ToolResult {
     /// The call that it answers.
     pub id: String,
-    /// What the tool gave back, as text; blocks of text are joined by newlines, other blocks are their JSON.
+    /// Output of the tool, as text; blocks of text are joined by newlines, other blocks are their JSON.
     pub output: String,
-    /// Whether the agent calls it a failure.
+    /// Set if the agent calls it a failure.
     #[serde(default, skip_serializing_if = "is_false")]
     pub is_error: bool,
     /// The exit code of a command, where the agent says so.
@@ -177,16 +176,16 @@ pub struct ToolResult {
 /// A question whether a tool may run, or its answer.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Permission {
+pub struct AgentPermission {
     /// The agent's name of the question or of the tool call.
     pub id: String,
     /// The tool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
-    /// Whether it may; in an answer only.
+    /// Set to true if the tool may run; in an answer only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allowed: Option<bool>,
-    /// Why, where it is said.
+    /// Reason, where one is given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
@@ -194,14 +193,14 @@ pub struct Permission {
 /// Something to know that ends nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Warning {
-    /// What kind: `retry`, `error`, `too_long`, `not_json`, `stderr`, or the agent's own word.
+pub struct AgentWarning {
+    /// Kind of the warning: `retry`, `error`, `too_long`, `not_json`, `stderr`, or the agent's own word.
     pub kind: String,
-    /// What is to know.
+    /// Text of the warning.
     pub message: String,
 }
 
-impl Warning {
+impl AgentWarning {
     /// A warning of `kind`.
     pub fn new(kind: &str, message: impl Into<String>) -> Self {
         Self { kind: kind.to_owned(), message: message.into() }
@@ -211,13 +210,13 @@ impl Warning {
 /// A line that the model has no place for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Raw {
+pub struct AgentRawLine {
     /// The agent's word for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
     /// The line, where it is JSON that every reader takes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub value: Option<Json>,
+    pub value: Option<EventJson>,
     /// The line, where it is not; bytes that are no UTF-8 are replaced here, and whole in [`Envelope::raw`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,

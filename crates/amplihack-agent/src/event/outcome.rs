@@ -3,8 +3,8 @@
 use amplihack_utils::error::ExitKind;
 use serde::{Deserialize, Serialize};
 
-/// One line of the table: the word in JSON, the exit code, the meaning.
-struct Line {
+/// Row of the table: the word in JSON, the exit code, the meaning.
+struct RunOutcomeRow {
     name: &'static str,
     /// `None`: a success, which is 0.
     exit: Option<ExitKind>,
@@ -14,7 +14,7 @@ struct Line {
 /// Declares the outcomes with their lines, so that none can be without one.
 macro_rules! outcomes {
     ($($(#[doc = $doc:literal])+ $variant:ident => $name:literal, $exit:expr;)+) => {
-        /// How a run ended, in one word. `end` in JSON, in snake case.
+        /// End of a run, in one word. `end` in JSON, in snake case.
         ///
         /// Launches, turns, unattended runs, recipe steps and remote sessions use the same words. Their exit codes and their
         /// meanings have no other table.
@@ -30,9 +30,9 @@ macro_rules! outcomes {
             /// Every outcome, successes first.
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
 
-            const fn line(self) -> Line {
+            const fn table_row(self) -> RunOutcomeRow {
                 match self {
-                    $(Self::$variant => Line { name: $name, exit: $exit, meaning: concat!($($doc),+) },)+
+                    $(Self::$variant => RunOutcomeRow { name: $name, exit: $exit, meaning: concat!($($doc),+) },)+
                 }
             }
         }
@@ -83,12 +83,12 @@ outcomes! {
 impl RunOutcome {
     /// The word in JSON.
     pub const fn name(self) -> &'static str {
-        self.line().name
+        self.table_row().name
     }
 
     /// The exit code, where neither the agent's own code nor a signal says more.
     pub const fn code(self) -> u8 {
-        match self.line().exit {
+        match self.table_row().exit {
             Some(kind) => kind.code(),
             None => 0,
         }
@@ -96,12 +96,12 @@ impl RunOutcome {
 
     /// The meaning for people; the reference page is made of it.
     pub fn meaning(self) -> &'static str {
-        self.line().meaning.trim()
+        self.table_row().meaning.trim()
     }
 
-    /// Whether the run did what it was asked for, as far as that can be known.
+    /// Reports whether the run did what it was asked for, as far as that can be known.
     pub const fn is_success(self) -> bool {
-        self.line().exit.is_none()
+        self.table_row().exit.is_none()
     }
 
     /// The outcome that an exit code of one of our programs stands for, where nothing but the code is known.

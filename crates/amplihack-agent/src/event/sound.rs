@@ -9,24 +9,24 @@ use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visi
 /// Readers of values end at 128 levels, those of the event around them included.
 const DEEPEST: u8 = 100;
 
-/// Whether `text` is read by everybody: no key twice in an object, no half of a surrogate pair, no number beyond all numbers, not too
+/// Reports whether every reader takes `text`: no key twice in an object, no half of a surrogate pair, no number beyond all numbers, not too
 /// deep.
 pub fn is_sound(text: &str) -> bool {
     let mut deserializer = serde_json::Deserializer::from_str(text);
-    Level(0).deserialize(&mut deserializer).is_ok()
+    JsonDepth(0).deserialize(&mut deserializer).is_ok()
 }
 
 /// Values at this depth.
 #[derive(Clone, Copy)]
-struct Level(u8);
+struct JsonDepth(u8);
 
-impl Level {
-    fn below<E: Error>(self) -> Result<Self, E> {
+impl JsonDepth {
+    fn one_deeper<E: Error>(self) -> Result<Self, E> {
         if self.0 < DEEPEST { Ok(Self(self.0 + 1)) } else { Err(E::custom("too deep")) }
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Level {
+impl<'de> DeserializeSeed<'de> for JsonDepth {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -34,7 +34,7 @@ impl<'de> DeserializeSeed<'de> for Level {
     }
 }
 
-impl<'de> Visitor<'de> for Level {
+impl<'de> Visitor<'de> for JsonDepth {
     type Value = ();
     crate::decode::wire::missing!(bool number text null);
 
@@ -43,15 +43,15 @@ impl<'de> Visitor<'de> for Level {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
-        let below = self.below()?;
+        let below = self.one_deeper()?;
         while list.next_element_seed(below)?.is_some() {}
         Ok(())
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        let below = self.below()?;
+        let below = self.one_deeper()?;
         let mut keys = HashSet::new();
-        while let Some(Key(key)) = map.next_key()? {
+        while let Some(JsonObjectKey(key)) = map.next_key()? {
             if !keys.insert(key) {
                 return Err(A::Error::custom("a key is there twice"));
             }
@@ -63,20 +63,20 @@ impl<'de> Visitor<'de> for Level {
 
 /// A key, borrowed from the text unless it has escapes.
 #[derive(Deserialize)]
-struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
+struct JsonObjectKey<'a>(#[serde(borrow)] Cow<'a, str>);
 
 /// `line` with every escaped half of a surrogate pair replaced; `None` if there is none.
 ///
 /// JavaScript writes them where it has cut a text in the middle of a character; they are JSON, but no text.
-pub(crate) fn mend(line: &str) -> Option<String> {
+pub fn mend_surrogates(line: &str) -> Option<String> {
     let bytes = line.as_bytes();
     let mut mended = String::new();
     let (mut copied, mut at) = (0, 0);
     while let Some(found) = memchr::memchr(b'\\', bytes.get(at..).unwrap_or_default()) {
         at += found;
-        let unit = surrogate(bytes, at);
+        let unit = escaped_surrogate(bytes, at);
         let paired = unit.is_some_and(|unit| unit < 0xdc00)
-            && surrogate(bytes, at + 6).is_some_and(|unit| unit >= 0xdc00);
+            && escaped_surrogate(bytes, at + 6).is_some_and(|unit| unit >= 0xdc00);
         match unit {
             Some(_) if !paired => {
                 mended.push_str(line.get(copied..at)?);
@@ -96,7 +96,7 @@ pub(crate) fn mend(line: &str) -> Option<String> {
 }
 
 /// The surrogate that is escaped at `at`.
-fn surrogate(bytes: &[u8], at: usize) -> Option<u16> {
+fn escaped_surrogate(bytes: &[u8], at: usize) -> Option<u16> {
     let digits = bytes.get(at..at + 6)?.strip_prefix(b"\\u")?;
     let digits = std::str::from_utf8(digits).ok().filter(|digits| !digits.starts_with('+'))?;
     u16::from_str_radix(digits, 16).ok().filter(|unit| (0xd800..0xe000).contains(unit))
@@ -104,7 +104,7 @@ fn surrogate(bytes: &[u8], at: usize) -> Option<u16> {
 
 #[cfg(test)]
 mod tests {
-    use super::{is_sound, mend};
+    use super::{is_sound, mend_surrogates};
 
     #[test]
     fn only_halves_are_mended() {
@@ -116,7 +116,7 @@ mod tests {
             (r"\ud8", None),
             (r"\ud83e\", Some(r"\ufffd\")),
         ] {
-            assert_eq!(mend(line).as_deref(), expected, "{line}");
+            assert_eq!(mend_surrogates(line).as_deref(), expected, "{line}");
         }
     }
 

@@ -3,28 +3,35 @@
 use serde_json::json;
 
 use super::{
-    AgentEvent, EndEvent, Envelope, FailKind, Json, Started, Summary, Text, ToolCall, Totals, Usage,
+    AgentEvent, AgentSessionStarted, AgentText, AgentUsage, EndEvent, Envelope, EventJson, FailKind,
+    RunEndSummary, ToolCall, UsageTotals,
 };
 use amplihack_utils::agent_binary::AgentBinary;
-use amplihack_utils::sys::Exit;
+use amplihack_utils::sys::ProcessExit;
 
 fn all() -> Vec<AgentEvent> {
     vec![
-        AgentEvent::Started(Started { agent_session: Some("s".into()), ..Started::of(AgentBinary::Codex) }),
-        AgentEvent::Text(Text { text: " a\u{2028}\n".into(), ..Text::default() }),
+        AgentEvent::Started(AgentSessionStarted {
+            agent_session: Some("s".into()),
+            ..AgentSessionStarted::new(AgentBinary::Codex)
+        }),
+        AgentEvent::Text(AgentText { text: " a\u{2028}\n".into(), ..AgentText::default() }),
         AgentEvent::ToolCall(ToolCall {
             id: "1".into(),
             name: "Bash".into(),
-            input: Json::from(&json!({"command": "ls", "n": 1e3})),
+            input: EventJson::from(&json!({"command": "ls", "n": 1e3})),
             parent: None,
         }),
-        AgentEvent::Usage(Usage {
+        AgentEvent::Usage(AgentUsage {
             total: true,
-            amounts: Totals { input_tokens: 3, cost_usd: Some(0.5), ..Totals::default() },
-            ..Usage::default()
+            amounts: UsageTotals { input_tokens: 3, cost_usd: Some(0.5), ..UsageTotals::default() },
+            ..AgentUsage::default()
         }),
-        AgentEvent::End(EndEvent::success(Summary { exit: Some(Exit::Code(0)), ..Summary::default() })),
-        AgentEvent::End(EndEvent::failed(FailKind::NoResult, "nothing")),
+        AgentEvent::End(EndEvent::of_success(RunEndSummary {
+            exit: Some(ProcessExit::Code(0)),
+            ..RunEndSummary::default()
+        })),
+        AgentEvent::End(EndEvent::bare_failure(FailKind::NoResult, "nothing")),
     ]
 }
 
@@ -55,20 +62,24 @@ fn what_was_written_is_read_back() {
 
 #[test]
 fn only_a_record_of_success_and_code_0_is_success() {
-    let done = || Some(EndEvent::success(Summary::default()));
+    let done = || Some(EndEvent::of_success(RunEndSummary::default()));
     let kind = |end: &EndEvent| end.kind;
     let table = [
-        (done(), Some(Exit::Code(0)), None),
+        (done(), Some(ProcessExit::Code(0)), None),
         (done(), None, None),
-        (done(), Some(Exit::Code(1)), Some(FailKind::ExitAfterSuccess)),
-        (done(), Some(Exit::Signal(9)), Some(FailKind::ExitAfterSuccess)),
-        (None, Some(Exit::Code(0)), Some(FailKind::NoResult)),
+        (done(), Some(ProcessExit::Code(1)), Some(FailKind::ExitAfterSuccess)),
+        (done(), Some(ProcessExit::Signal(9)), Some(FailKind::ExitAfterSuccess)),
+        (None, Some(ProcessExit::Code(0)), Some(FailKind::NoResult)),
         (None, None, Some(FailKind::NoResult)),
-        (None, Some(Exit::Code(3)), Some(FailKind::Exit)),
-        (Some(EndEvent::failed(FailKind::Auth, "no")), Some(Exit::Code(0)), Some(FailKind::Auth)),
+        (None, Some(ProcessExit::Code(3)), Some(FailKind::Exit)),
+        (
+            Some(EndEvent::bare_failure(FailKind::Auth, "no")),
+            Some(ProcessExit::Code(0)),
+            Some(FailKind::Auth),
+        ),
     ];
     for (said, exit, expected) in table {
-        let end = EndEvent::settle(said, exit);
+        let end = EndEvent::settle_record(said, exit);
         assert_eq!((end.is_success(), kind(&end)), (expected.is_none(), expected), "{end:?}");
         assert_eq!(end.summary.exit, exit);
     }
@@ -82,6 +93,6 @@ fn a_key_that_an_agent_wrote_twice_is_there_once() {
         (r#"{"b":1.50,"a":2}"#, r#"{"b":1.50,"a":2}"#),
     ] {
         let raw = serde_json::value::RawValue::from_string(text.to_owned()).unwrap();
-        assert_eq!(Json::from(&*raw).text(), expected);
+        assert_eq!(EventJson::from(&*raw).text(), expected);
     }
 }

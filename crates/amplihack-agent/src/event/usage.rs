@@ -1,11 +1,11 @@
-//! What a run uses: tokens and money.
+//! Usage of a run: tokens and money.
 
 use serde::{Deserialize, Serialize};
 
-/// What one message, or the whole run, used.
+/// Usage of one message, or of the whole run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Usage {
+pub struct AgentUsage {
     /// The message; none for the agent's own total.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
@@ -17,7 +17,7 @@ pub struct Usage {
     pub total: bool,
     /// The amounts.
     #[serde(flatten)]
-    pub amounts: Totals,
+    pub amounts: UsageTotals,
 }
 
 /// Amounts that add up, the same for every agent: a token is counted in one field only.
@@ -32,10 +32,10 @@ pub struct Usage {
 /// | `premium_requests` | - | - | `premiumRequests` | - |
 ///
 /// Codex and Copilot state the totals of the *session*: after a resume they hold what earlier runs used too, see
-/// [`Counts::session_totals`](crate::profile::Counts::session_totals). Claude Code states what its process used.
+/// [`Counts::session_totals`](crate::profile::UsageReports::session_totals). Claude Code states what its process used.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Totals {
+pub struct UsageTotals {
     /// Tokens read by the model that were not in its cache.
     #[serde(default)]
     pub input_tokens: u64,
@@ -56,7 +56,7 @@ pub struct Totals {
     pub premium_requests: Option<f64>,
 }
 
-impl Totals {
+impl UsageTotals {
     /// Of an agent whose count of input includes what was `read` from the cache and `written` to it.
     pub(crate) fn of_whole_input(input: u64, output: u64, read: u64, written: u64) -> Self {
         Self {
@@ -68,14 +68,14 @@ impl Totals {
         }
     }
 
-    /// Whether any tokens are counted.
+    /// Reports whether any tokens are counted.
     pub const fn has_tokens(&self) -> bool {
         (self.input_tokens | self.output_tokens | self.cache_read_tokens | self.cache_write_tokens) != 0
     }
 
-    /// What is left of a total after `earlier`, a part of it. Nothing is less than 0.
+    /// Returns what is left of a total after `earlier`, a part of it. Nothing is less than 0.
     #[must_use]
-    pub fn less(&self, earlier: &Self) -> Self {
+    pub fn subtract_earlier(&self, earlier: &Self) -> Self {
         let some = |whole: Option<f64>, part: Option<f64>| Some((whole? - part.unwrap_or_default()).max(0.0));
         Self {
             input_tokens: self.input_tokens.saturating_sub(earlier.input_tokens),
@@ -88,7 +88,7 @@ impl Totals {
     }
 
     /// Adds `other`. Counts stop at the largest number, and do not wrap.
-    pub fn add(&mut self, other: &Self) {
+    pub fn add_amounts(&mut self, other: &Self) {
         let fields = [
             (&mut self.input_tokens, other.input_tokens),
             (&mut self.output_tokens, other.output_tokens),

@@ -2,14 +2,15 @@
 
 use amplihack_utils::agent_binary::AgentBinary;
 
-use super::wire::{Counts, Line};
+use super::wire::{GeminiLine, GeminiRunCounts};
 use crate::decode::fail;
-use crate::decode::lines::{self, JsonLines, warning};
+use crate::decode::lines::{self, AgentLineReader, warning_event};
 use crate::event::{
-    AgentEvent, EndEvent, FailKind, Json, Started, Summary, Text, ToolCall, ToolResult, Usage,
+    AgentEvent, AgentSessionStarted, AgentText, AgentUsage, EndEvent, EventJson, FailKind, RunEndSummary,
+    ToolCall, ToolResult,
 };
 
-/// What Gemini warns of before it ends with a success all the same.
+/// Beginning of Gemini's warning before it ends with a success all the same.
 const LOOP: &str = "Loop detected";
 
 /// The decoder of Gemini's stream.
@@ -18,9 +19,9 @@ pub(crate) struct GeminiStream {
     session: Option<String>,
     /// The parts of what it is saying.
     saying: String,
-    /// What it said last.
+    /// Last whole text of the agent.
     text: Option<String>,
-    /// Why it gave up.
+    /// Reason for which the agent gave up.
     gave_up: Option<String>,
     end: Option<EndEvent>,
 }
@@ -32,7 +33,7 @@ impl crate::Decode for GeminiStream {
         self.session.as_deref()
     }
 
-    fn said(&mut self) -> Option<EndEvent> {
+    fn recorded_end(&mut self) -> Option<EndEvent> {
         // A stream that was cut off has told its last words in parts only.
         if !self.saying.is_empty() {
             self.text = Some(self.saying.clone());
@@ -41,35 +42,35 @@ impl crate::Decode for GeminiStream {
     }
 }
 
-impl JsonLines for GeminiStream {
-    fn json(&mut self, line: &str, out: &mut Vec<AgentEvent>) -> Result<(), serde_json::Error> {
-        let line: Line<'_> = serde_json::from_str(line)?;
+impl AgentLineReader for GeminiStream {
+    fn read_json(&mut self, line: &str, out: &mut Vec<AgentEvent>) -> Result<(), serde_json::Error> {
+        let line: GeminiLine<'_> = serde_json::from_str(line)?;
         match (line.kind.text(), line.role.text()) {
             ("init", _) => {
-                self.session = line.session.own();
-                let (session, model) = (self.session.clone(), line.model.own());
-                out.push(AgentEvent::Started(Started {
+                self.session = line.session.into_option();
+                let (session, model) = (self.session.clone(), line.model.into_option());
+                out.push(AgentEvent::Started(AgentSessionStarted {
                     agent_session: session,
                     model,
-                    ..Started::of(AgentBinary::Gemini)
+                    ..AgentSessionStarted::new(AgentBinary::Gemini)
                 }));
             }
             ("message", "assistant") => {
-                let text = line.content.string();
+                let text = line.content.into_string();
                 self.saying.push_str(&text);
-                out.push(AgentEvent::Text(Text { text, delta: true, ..Text::default() }));
+                out.push(AgentEvent::Text(AgentText { text, delta: true, ..AgentText::default() }));
             }
             ("tool_use", _) => {
-                self.spoken(out);
-                let input = line.parameters.map(Json::from).unwrap_or_default();
-                let (id, name) = (line.call.string(), line.tool.string());
+                self.emit_spoken_text(out);
+                let input = line.parameters.map(EventJson::from).unwrap_or_default();
+                let (id, name) = (line.call.into_string(), line.tool.into_string());
                 out.push(AgentEvent::ToolCall(ToolCall { id, name, input, parent: None }));
             }
             ("tool_result", _) => {
                 let is_error = line.status.text() == "error";
                 let output = line.output.into_text();
-                let output = if output.is_empty() { line.error.message.string() } else { output };
-                let id = line.call.string();
+                let output = if output.is_empty() { line.error.message.into_string() } else { output };
+                let id = line.call.into_string();
                 out.push(AgentEvent::ToolResult(ToolResult {
                     id,
                     output,
@@ -78,13 +79,13 @@ impl JsonLines for GeminiStream {
                 }));
             }
             ("error", _) => {
-                let message = line.message.string();
+                let message = line.message.into_string();
                 if message.starts_with(LOOP) {
                     self.gave_up = Some(message.clone());
                 }
-                out.push(warning("error", message));
+                out.push(warning_event("error", message));
             }
-            ("result", _) => self.over(&line, out),
+            ("result", _) => self.emit_run_end(&line, out),
             _ => {}
         }
         Ok(())
@@ -93,26 +94,26 @@ impl JsonLines for GeminiStream {
 
 impl GeminiStream {
     /// Tells the whole of what was said in parts.
-    fn spoken(&mut self, out: &mut Vec<AgentEvent>) {
+    fn emit_spoken_text(&mut self, out: &mut Vec<AgentEvent>) {
         if !self.saying.is_empty() {
             let text = std::mem::take(&mut self.saying);
             self.text = Some(text.clone());
-            out.push(AgentEvent::Text(Text { text, ..Text::default() }));
+            out.push(AgentEvent::Text(AgentText { text, ..AgentText::default() }));
         }
     }
 
-    fn over(&mut self, line: &Line<'_>, out: &mut Vec<AgentEvent>) {
-        self.spoken(out);
-        let amounts = line.stats.as_ref().map(Counts::totals).unwrap_or_default();
-        out.push(AgentEvent::Usage(Usage { total: true, amounts, ..Usage::default() }));
-        let summary = Summary {
+    fn emit_run_end(&mut self, line: &GeminiLine<'_>, out: &mut Vec<AgentEvent>) {
+        self.emit_spoken_text(out);
+        let amounts = line.stats.as_ref().map(GeminiRunCounts::to_totals).unwrap_or_default();
+        out.push(AgentEvent::Usage(AgentUsage { total: true, amounts, ..AgentUsage::default() }));
+        let summary = RunEndSummary {
             text: self.text.clone(),
             agent_session: self.session.clone(),
-            duration_ms: line.stats.as_ref().map(|stats| stats.duration.count()),
-            ..Summary::default()
+            duration_ms: line.stats.as_ref().map(|stats| stats.duration.count_or_zero()),
+            ..RunEndSummary::default()
         };
         self.end = Some(match (line.status.text(), self.gave_up.take()) {
-            ("success", None) => EndEvent::success(summary),
+            ("success", None) => EndEvent::of_success(summary),
             ("success", Some(message)) => EndEvent::of_failure(FailKind::Agent, message, summary),
             _ => {
                 let message = match (line.error.message.text(), line.status.text()) {
@@ -120,7 +121,7 @@ impl GeminiStream {
                     ("", status) => format!("the agent ended with the status {status}, and did not say why"),
                     (message, _) => message.to_owned(),
                 };
-                EndEvent::of_failure(fail::kind(None, &message), message, summary)
+                EndEvent::of_failure(fail::classify_failure(None, &message), message, summary)
             }
         });
     }

@@ -5,33 +5,33 @@ use std::path::PathBuf;
 use amplihack_utils::env::Env;
 use serde::Deserialize;
 
-use crate::event::Totals;
-use crate::live::{LiveFile, Message, MessageFiles, MessageFormat};
+use crate::event::UsageTotals;
+use crate::live::{LiveFile, LiveMessage, MessageFiles, MessageFormat};
 
 /// The records, by project.
-pub(super) fn messages(env: &Env) -> Option<LiveFile> {
+pub(super) fn find_message_files(env: &Env) -> Option<LiveFile> {
     let home: PathBuf = env.path("GEMINI_CLI_HOME").or_else(|| env.home())?;
     let below = home.join(".gemini/tmp");
     Some(LiveFile::Messages(MessageFiles { below, of: MessageFormat::Gemini }))
 }
 
 #[derive(Deserialize)]
-struct Line {
+struct GeminiRecordLine {
     id: String,
     #[serde(default)]
     timestamp: Option<String>,
-    tokens: Counts,
+    tokens: GeminiRecordCounts,
     #[serde(rename = "toolCalls", default)]
-    calls: Vec<Call>,
+    calls: Vec<GeminiRecordCall>,
 }
 
 #[derive(Deserialize)]
-struct Call {
+struct GeminiRecordCall {
     id: String,
 }
 
 #[derive(Deserialize)]
-struct Counts {
+struct GeminiRecordCounts {
     #[serde(default)]
     input: u64,
     #[serde(default)]
@@ -41,13 +41,13 @@ struct Counts {
 }
 
 /// The answer in a line of a record.
-pub(crate) fn message_line(line: &[u8]) -> Option<Message> {
+pub(crate) fn message_line(line: &[u8]) -> Option<LiveMessage> {
     memchr::memmem::find(line, b"\"tokens\"")?;
-    let Line { id, timestamp, tokens, calls } = serde_json::from_slice(line).ok()?;
-    Some(Message {
+    let GeminiRecordLine { id, timestamp, tokens, calls } = serde_json::from_slice(line).ok()?;
+    Some(LiveMessage {
         id,
         at: timestamp.and_then(|at| at.parse().ok()),
-        amounts: Totals::of_whole_input(
+        amounts: UsageTotals::of_whole_input(
             tokens.input,
             tokens.total.saturating_sub(tokens.input),
             tokens.cached,
@@ -65,7 +65,7 @@ mod tests {
     fn an_answer_counts_and_other_lines_do_not() {
         let line = br#"{"id":"ad31","timestamp":"2026-11-29T13:25:45.327Z","type":"gemini","content":"","thoughts":[],"tokens":{"input":140,"output":60,"cached":40,"thoughts":5,"tool":0,"total":205},"model":"m","toolCalls":[{"id":"run_1","name":"run_shell_command"}]}"#;
         let message = message_line(line).unwrap();
-        let Totals { input_tokens, output_tokens, cache_read_tokens, .. } = message.amounts;
+        let UsageTotals { input_tokens, output_tokens, cache_read_tokens, .. } = message.amounts;
         assert_eq!((input_tokens, cache_read_tokens, output_tokens), (100, 40, 65));
         assert_eq!((message.id.as_str(), message.calls), ("ad31", vec!["run_1".to_owned()]));
         for other in [

@@ -1,5 +1,6 @@
 //! Google Gemini CLI.
 
+mod commands;
 mod decode;
 mod messages;
 mod wire;
@@ -9,25 +10,28 @@ use amplihack_utils::prompt_delivery::DeliveryMode;
 
 pub(crate) use messages::message_line;
 
-use crate::command::Permissions;
-use crate::grammar::{Grammar, Positional, PromptFlag};
+use crate::command::PermissionLevel;
+use crate::grammar::{ArgumentGrammar, PositionalMeaning, PromptFlag};
 use crate::matrix::{
-    ArgShape, BOTH, Capability, Evidence, HEADLESS, INTERACTIVE, Row, RunMode, Slot, VersionRange,
+    AgentCapability, ArgShape, ArgSlot, BOTH, CapabilityRow, HEADLESS, INTERACTIVE, RowEvidence, RunMode,
+    VersionRange,
 };
-use crate::profile::{Counts, Profile};
+use crate::profile::{AgentProfile, UsageReports};
 
 const PROVED: VersionRange = VersionRange { from: (0, 61, 0), below: (0, 62, 0) };
-const PROMPTS: Evidence = Evidence::Probe(PROVED, "gemini_takes_every_prompt_unchanged");
-const OPTIONS: Evidence = Evidence::Probe(PROVED, "gemini_understands_every_option");
-const LEVELS: Evidence = Evidence::Probe(PROVED, "gemini_keeps_its_permission_levels");
-const HOOKS: Evidence = Evidence::Probe(PROVED, "gemini_is_held_by_the_guard");
-const TERMINAL: Evidence = Evidence::Probe(PROVED, "gemini_takes_a_prompt_in_a_terminal");
-const STREAM: Evidence = Evidence::Probe(PROVED, "gemini_streams_what_it_does");
+const PROMPTS: RowEvidence = RowEvidence::Probe(PROVED, "gemini_takes_every_prompt_unchanged");
+const OPTIONS: RowEvidence = RowEvidence::Probe(PROVED, "gemini_understands_every_option");
+const LEVELS: RowEvidence = RowEvidence::Probe(PROVED, "gemini_keeps_its_permission_levels");
+const HOOKS: RowEvidence = RowEvidence::Probe(PROVED, "gemini_is_held_by_the_guard");
+const HELD: RowEvidence = RowEvidence::Probe(PROVED, "gemini_starts_nothing_of_an_untrusted_repository");
+const ASKS: RowEvidence = RowEvidence::Probe(PROVED, "gemini_asks_its_client_under_acp");
+const TERMINAL: RowEvidence = RowEvidence::Probe(PROVED, "gemini_takes_a_prompt_in_a_terminal");
+const STREAM: RowEvidence = RowEvidence::Probe(PROVED, "gemini_streams_what_it_does");
 
 const AT_FILES: &str = "Gemini replaces `@file` in a prompt by the file, and runs nothing headless in a folder that it does not trust; the guard needs that trust too";
 
 /// Google Gemini CLI.
-pub(crate) static PROFILE: Profile = Profile {
+pub(crate) static PROFILE: AgentProfile = AgentProfile {
     agent: AgentBinary::Gemini,
     title: "Gemini CLI",
     provider: "gcp.gemini",
@@ -38,57 +42,64 @@ pub(crate) static PROFILE: Profile = Profile {
     prompt_note: AT_FILES,
     own_commands: crate::OwnCommands::Words(&["/model", "/exit", "/init"]),
     rows: &[
-        Row::new(Capability::Start, HEADLESS, ArgShape::Words(Slot::Option, &[]), PROMPTS),
-        Row::new(Capability::Prompt(DeliveryMode::Argv), HEADLESS, ArgShape::FlagEq("--prompt"), PROMPTS)
-            .note(AT_FILES),
-        Row::new(Capability::Prompt(DeliveryMode::Stdin), HEADLESS, ArgShape::Stdin(&[]), PROMPTS)
-            .note(AT_FILES),
-        Row::new(
-            Capability::Prompt(DeliveryMode::Argv),
+        CapabilityRow::new(AgentCapability::Start, HEADLESS, ArgShape::Words(ArgSlot::Option, &[]), PROMPTS),
+        CapabilityRow::new(AgentCapability::Prompt(DeliveryMode::Argv), HEADLESS, ArgShape::FlagEq("--prompt"), PROMPTS)
+            .with_note(AT_FILES),
+        CapabilityRow::new(AgentCapability::Prompt(DeliveryMode::Stdin), HEADLESS, ArgShape::Stdin(&[]), PROMPTS)
+            .with_note(AT_FILES),
+        CapabilityRow::new(
+            AgentCapability::Prompt(DeliveryMode::Argv),
             INTERACTIVE,
             ArgShape::FlagEq("--prompt-interactive"),
             TERMINAL,
         ),
-        Row::new(Capability::Hooks, BOTH, ArgShape::Variable("GEMINI_CLI_SYSTEM_SETTINGS_PATH"), HOOKS)
-            .note("for root; Gemini reads that file from no other user, whom `amplihack install` serves"),
-        Row::new(Capability::Model, BOTH, ArgShape::FlagEq("--model"), OPTIONS),
-        Row::new(Capability::Resume, BOTH, ArgShape::FlagEq("--resume"), OPTIONS),
-        Row::new(Capability::Continue, BOTH, ArgShape::Words(Slot::Option, &["--resume=latest"]), OPTIONS),
-        Row::new(Capability::AddDir, BOTH, ArgShape::FlagEq("--include-directories"), OPTIONS)
-            .note("a comma divides two directories"),
-        Row::new(
-            Capability::Permissions(Permissions::Ask),
+        CapabilityRow::new(AgentCapability::Hooks, BOTH, ArgShape::Variable("GEMINI_CLI_SYSTEM_SETTINGS_PATH"), HOOKS)
+            .with_note("for root; Gemini reads that file from no other user, whom `amplihack install` serves"),
+        CapabilityRow::new(AgentCapability::AskAlways, BOTH, ArgShape::FlagEq("--admin-policy"), ASKS)
+            .with_note("where no hooks are called; what Gemini takes for harmless itself is not asked"),
+        CapabilityRow::new(
+            AgentCapability::HoldRepository,
             BOTH,
-            ArgShape::Words(Slot::Option, &["--approval-mode=default"]),
+            ArgShape::Words(ArgSlot::Option, &["--skip-trust"]),
+            HELD,
+        )
+        .with_note("with a list of trusted folders of the launch's own, which is empty: the folder is trusted after its settings were left out"),
+        CapabilityRow::new(AgentCapability::Model, BOTH, ArgShape::FlagEq("--model"), OPTIONS),
+        CapabilityRow::new(AgentCapability::Resume, BOTH, ArgShape::FlagEq("--resume"), OPTIONS),
+        CapabilityRow::new(AgentCapability::Continue, BOTH, ArgShape::Words(ArgSlot::Option, &["--resume=latest"]), OPTIONS),
+        CapabilityRow::new(AgentCapability::AddDir, BOTH, ArgShape::FlagEq("--include-directories"), OPTIONS)
+            .with_note("a comma divides two directories"),
+        CapabilityRow::new(
+            AgentCapability::Permissions(PermissionLevel::Ask),
+            BOTH,
+            ArgShape::Words(ArgSlot::Option, &["--approval-mode=default"]),
             LEVELS,
         )
-        .note("headless, tools that need leave are not offered to the model"),
-        Row::new(
-            Capability::Permissions(Permissions::Edit),
+        .with_note("headless, tools that need leave are not offered to the model"),
+        CapabilityRow::new(
+            AgentCapability::Permissions(PermissionLevel::Edit),
             BOTH,
-            ArgShape::Words(Slot::Option, &["--approval-mode=auto_edit"]),
+            ArgShape::Words(ArgSlot::Option, &["--approval-mode=auto_edit"]),
             LEVELS,
         )
-        .note("headless, the shell is not offered to the model"),
-        Row::new(
-            Capability::Permissions(Permissions::Full),
+        .with_note("headless, the shell is not offered to the model"),
+        CapabilityRow::new(
+            AgentCapability::Permissions(PermissionLevel::Full),
             BOTH,
-            ArgShape::Words(Slot::Option, &["--approval-mode=yolo"]),
+            ArgShape::Words(ArgSlot::Option, &["--approval-mode=yolo"]),
             LEVELS,
         ),
-        Row::new(
-            Capability::Stream,
+        CapabilityRow::new(
+            AgentCapability::Stream,
             HEADLESS,
-            ArgShape::Words(Slot::Option, &["--output-format", "stream-json"]),
+            ArgShape::Words(ArgSlot::Option, &["--output-format", "stream-json"]),
             STREAM,
         ),
     ],
     decoder: Some(|| Box::new(decode::GeminiStream::default())),
-    counts: Counts { live_file: Some(|env, _| messages::messages(env)), ..Counts::OF_THE_RUN },
-    grammar: Grammar {
-        subcommands: &["extension", "extensions", "gemma", "hook", "hooks", "mcp", "skill", "skills"],
-        verbs: &[],
-        verb_subcommands: &[],
+    counts: UsageReports { live_file: Some(|env, _| messages::find_message_files(env)), ..UsageReports::OF_THE_RUN },
+    grammar: ArgumentGrammar {
+        commands: commands::COMMANDS,
         headless_flags: &[],
         prompt_flags: &[
             PromptFlag { flag: "-p", mode: RunMode::Headless, optional: false },
@@ -96,7 +107,7 @@ pub(crate) static PROFILE: Profile = Profile {
             PromptFlag { flag: "-i", mode: RunMode::Interactive, optional: false },
             PromptFlag { flag: "--prompt-interactive", mode: RunMode::Interactive, optional: false },
         ],
-        positional: Positional::Prompt,
+        positional: PositionalMeaning::Prompt,
         stdin_word: None,
         value_flags: &[
             "-m",
@@ -133,7 +144,13 @@ pub(crate) static PROFILE: Profile = Profile {
             "--accept-raw-output-risk",
         ],
         information_flags: &["-h", "--help", "-v", "--version", "-l", "--list-extensions", "--list-sessions"],
+        serving_flags: &["--acp", "--experimental-acp"],
     },
+    guard_flags: commands::FLAGS,
+    guard_variables: &[],
+    settings_flag: None,
+    trust_flags: &["--skip-trust"],
+    directory_flags: &[],
     scrub: &[
         "GEMINI_CLI",
         "GEMINI_CWD",

@@ -1,49 +1,49 @@
-//! What is read of the lines of `gemini --output-format stream-json`.
+//! Fields that are read from the lines of `gemini --output-format stream-json`.
 
 use serde_json::value::RawValue;
 
-use crate::decode::output::Output;
-use crate::decode::wire::{Int, Str, record};
-use crate::event::Totals;
+use crate::decode::output::WireToolOutput;
+use crate::decode::wire::{WireInt, WireText, record};
+use crate::event::UsageTotals;
 
 record! {
     /// Any line.
-    pub(super) struct Line<'a> {
-        kind: Str<'a> = "type",
-        session: Str<'a> = "session_id",
-        model: Str<'a> = "model",
-        role: Str<'a> = "role",
-        content: Str<'a> = "content",
-        tool: Str<'a> = "tool_name",
-        call: Str<'a> = "tool_id",
+    pub(super) struct GeminiLine<'a> {
+        kind: WireText<'a> = "type",
+        session: WireText<'a> = "session_id",
+        model: WireText<'a> = "model",
+        role: WireText<'a> = "role",
+        content: WireText<'a> = "content",
+        tool: WireText<'a> = "tool_name",
+        call: WireText<'a> = "tool_id",
         parameters: Option<&'a RawValue> = "parameters",
-        status: Str<'a> = "status",
-        output: Output<'a> = "output",
-        message: Str<'a> = "message",
-        error: Problem<'a> = "error",
-        stats: Option<Counts> = "stats",
+        status: WireText<'a> = "status",
+        output: WireToolOutput<'a> = "output",
+        message: WireText<'a> = "message",
+        error: GeminiProblem<'a> = "error",
+        stats: Option<GeminiRunCounts> = "stats",
     }
 
     /// An error of a tool or of the run.
-    pub(super) struct Problem<'a> {
-        message: Str<'a> = "message",
+    pub(super) struct GeminiProblem<'a> {
+        message: WireText<'a> = "message",
     }
 
-    /// What the run used; what was read from the cache is part of the input, and thinking is in the total only.
-    pub(super) struct Counts {
-        total: Int = "total_tokens",
-        input: Int = "input_tokens",
-        output: Int = "output_tokens",
-        cached: Int = "cached",
-        duration: Int = "duration_ms",
+    /// Tokens of the run; what was read from the cache is part of the input, and thinking is in the total only.
+    pub(super) struct GeminiRunCounts {
+        total: WireInt = "total_tokens",
+        input: WireInt = "input_tokens",
+        output: WireInt = "output_tokens",
+        cached: WireInt = "cached",
+        duration: WireInt = "duration_ms",
     }
 }
 
-impl Counts {
-    /// The same amounts in the one model of all agents.
-    pub(super) fn totals(&self) -> Totals {
-        let input = self.input.count();
-        let output = self.total.count().saturating_sub(input).max(self.output.count());
-        Totals::of_whole_input(input, output, self.cached.count(), 0)
+impl GeminiRunCounts {
+    /// Returns these amounts in the one model of all agents.
+    pub(super) fn to_totals(&self) -> UsageTotals {
+        let input = self.input.count_or_zero();
+        let output = self.total.count_or_zero().saturating_sub(input).max(self.output.count_or_zero());
+        UsageTotals::of_whole_input(input, output, self.cached.count_or_zero(), 0)
     }
 }

@@ -2,7 +2,7 @@
 
 use amplihack_agent::event::{EndEvent, FailKind};
 use amplihack_agent::{AgentBinary, AgentEvent};
-use amplihack_utils::sys::Exit;
+use amplihack_utils::sys::ProcessExit;
 use serde_json::json;
 
 use crate::{AGENTS, Decoded, decode, lines};
@@ -35,7 +35,7 @@ fn a_result_and_exit_1_is_no_success() {
     for (agent, done) in DONE {
         assert!(lines(agent, &[done], 0).end.is_success(), "{agent}");
         assert_eq!(kind(&lines(agent, &[done], 1).end), Some(FailKind::ExitAfterSuccess), "{agent}");
-        let killed = decode(agent, [done.as_bytes()], Some(Exit::Signal(9))).end;
+        let killed = decode(agent, [done.as_bytes()], Some(ProcessExit::Signal(9))).end;
         assert_eq!(kind(&killed), Some(FailKind::ExitAfterSuccess), "{agent}");
     }
 }
@@ -82,7 +82,7 @@ fn what_is_unknown_is_kept_whole() {
                 _ => None,
             });
             let raw = raw.unwrap_or_else(|| panic!("{agent}: {line}: {decoded:?}"));
-            let value = raw.value.as_ref().map(amplihack_agent::event::Json::text);
+            let value = raw.value.as_ref().map(amplihack_agent::event::EventJson::text);
             assert_eq!(value.or(raw.text.as_deref()), Some(line), "{agent}");
             // It is written down and read again.
             let text = serde_json::to_string(&decoded.lines[0]).unwrap();
@@ -266,7 +266,7 @@ fn a_text_cut_in_the_middle_of_a_character_is_a_text() {
     let line =
         r#"{"type":"item.started","item":{"id":"1","type":"command_execution","command":"cut \ud83e"}}"#;
     let AgentEvent::ToolCall(call) = &lines(AgentBinary::Codex, &[line], 0).lines[0][0] else { panic!() };
-    assert_eq!(call.input.value(), json!({"command": "cut \u{fffd}"}));
+    assert_eq!(call.input.to_value(), json!({"command": "cut \u{fffd}"}));
     let deep = format!("{}{}", "[".repeat(300), "]".repeat(300));
     for (input, expected) in
         [(r#"["\ud83e"]"#, json!(["\u{fffd}"])), ("[1e999]", json!("[1e999]")), (&deep, json!(deep))]
@@ -276,7 +276,7 @@ fn a_text_cut_in_the_middle_of_a_character_is_a_text() {
         );
         let decoded = lines(AgentBinary::Claude, &[&line], 0);
         let AgentEvent::ToolCall(call) = &decoded.lines[0][0] else { panic!("{decoded:?}") };
-        assert_eq!(call.input.value(), expected);
+        assert_eq!(call.input.to_value(), expected);
         let text = serde_json::to_string(&decoded.lines[0]).unwrap();
         assert_eq!(serde_json::from_str::<Vec<AgentEvent>>(&text).unwrap(), decoded.lines[0]);
     }
@@ -330,7 +330,7 @@ fn a_byte_order_mark_at_the_start_of_a_stream_costs_no_line() {
     for (agent, done) in DONE.into_iter().chain([(AgentBinary::Amp, amp)]) {
         let stream = format!("\u{feff}{done}\n");
         for size in [1, 2, 1000] {
-            let decoded = decode(agent, stream.as_bytes().chunks(size), Some(Exit::Code(0)));
+            let decoded = decode(agent, stream.as_bytes().chunks(size), Some(ProcessExit::Code(0)));
             assert_eq!(decoded, lines(agent, &[done], 0), "{agent} {size}");
             assert!(decoded.end.is_success(), "{agent}");
         }

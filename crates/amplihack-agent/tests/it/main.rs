@@ -5,12 +5,12 @@ mod faults;
 mod properties;
 mod transcripts;
 
-use amplihack_agent::decode::decoder;
-use amplihack_agent::event::{EndEvent, Totals};
-use amplihack_agent::framer::{Frame, Framer};
-use amplihack_agent::ledger::Ledger;
+use amplihack_agent::decode::new_decoder;
+use amplihack_agent::event::{EndEvent, UsageTotals};
+use amplihack_agent::framer::{Framer, StreamFrame};
+use amplihack_agent::ledger::UsageLedger;
 use amplihack_agent::{AgentBinary, AgentEvent};
-use amplihack_utils::sys::Exit;
+use amplihack_utils::sys::ProcessExit;
 
 /// The agents whose decoders are under test here.
 const AGENTS: [AgentBinary; 4] =
@@ -30,8 +30,8 @@ impl Decoded {
     }
 
     /// What the ledger makes of it.
-    fn totals(&self) -> Totals {
-        let mut ledger = Ledger::default();
+    fn totals(&self) -> UsageTotals {
+        let mut ledger = UsageLedger::default();
         for event in self.events() {
             if let AgentEvent::Usage(usage) = event {
                 ledger.observe(usage);
@@ -55,13 +55,17 @@ impl Decoded {
 }
 
 /// Decodes a stream that comes in these chunks and ends with `exit`.
-fn decode<'a>(agent: AgentBinary, chunks: impl IntoIterator<Item = &'a [u8]>, exit: Option<Exit>) -> Decoded {
-    let (mut framer, mut decoder) = (Framer::default(), decoder(agent));
+fn decode<'a>(
+    agent: AgentBinary,
+    chunks: impl IntoIterator<Item = &'a [u8]>,
+    exit: Option<ProcessExit>,
+) -> Decoded {
+    let (mut framer, mut decoder) = (Framer::default(), new_decoder(agent));
     let mut lines = Vec::new();
-    let mut take = |frame: Frame<'_>| {
-        let Frame::Line(line) = frame else { panic!("{frame:?}") };
+    let mut take = |frame: StreamFrame<'_>| {
+        let StreamFrame::Line(line) = frame else { panic!("{frame:?}") };
         let mut events = Vec::new();
-        decoder.line(line, &mut events);
+        decoder.decode_line(line, &mut events);
         lines.push(events);
     };
     for chunk in chunks {
@@ -73,7 +77,7 @@ fn decode<'a>(agent: AgentBinary, chunks: impl IntoIterator<Item = &'a [u8]>, ex
 
 /// Decodes these lines.
 fn lines(agent: AgentBinary, lines: &[&str], exit: i32) -> Decoded {
-    decode(agent, [lines.join("\n").as_bytes()], Some(Exit::Code(exit)))
+    decode(agent, [lines.join("\n").as_bytes()], Some(ProcessExit::Code(exit)))
 }
 
 /// The bytes of a recording.

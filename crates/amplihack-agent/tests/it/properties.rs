@@ -1,8 +1,8 @@
 //! What holds for every stream: chunks change nothing, nothing is lost, nothing panics, the end is one.
 
 use amplihack_agent::AgentEvent;
-use amplihack_agent::decode::decoder;
-use amplihack_utils::sys::Exit;
+use amplihack_agent::decode::new_decoder;
+use amplihack_utils::sys::ProcessExit;
 use proptest::prelude::*;
 
 use crate::{AGENTS, decode, recording};
@@ -27,16 +27,16 @@ const UNICODE: &str = concat!(
 fn a_split_at_any_byte_changes_nothing() {
     for agent in AGENTS {
         let bytes = UNICODE.as_bytes();
-        let whole = decode(agent, [bytes], Some(Exit::Code(0)));
+        let whole = decode(agent, [bytes], Some(ProcessExit::Code(0)));
         assert_eq!(whole.lines.len(), 4);
         for at in 0..=bytes.len() {
             assert_eq!(
-                decode(agent, [&bytes[..at], &bytes[at..]], Some(Exit::Code(0))),
+                decode(agent, [&bytes[..at], &bytes[at..]], Some(ProcessExit::Code(0))),
                 whole,
                 "{agent} {at}"
             );
         }
-        assert_eq!(decode(agent, bytes.chunks(1), Some(Exit::Code(0))), whole, "{agent}");
+        assert_eq!(decode(agent, bytes.chunks(1), Some(ProcessExit::Code(0))), whole, "{agent}");
     }
 }
 
@@ -58,12 +58,12 @@ fn every_line_of_a_recording_is_told_to_every_decoder() {
 fn what_a_run_came_to_may_be_asked_twice() {
     for bytes in recordings() {
         for agent in AGENTS {
-            let mut decoder = decoder(agent);
+            let mut decoder = new_decoder(agent);
             for line in bytes.split(|byte| *byte == b'\n') {
-                decoder.line(line, &mut Vec::new());
+                decoder.decode_line(line, &mut Vec::new());
             }
-            let said = decoder.said();
-            assert_eq!(decoder.said(), said);
+            let said = decoder.recorded_end();
+            assert_eq!(decoder.recorded_end(), said);
             assert_eq!(decoder.finish(None).name(), said.map_or("no_result", |end| end.name()));
         }
     }
@@ -75,7 +75,7 @@ proptest! {
     #[test]
     fn arbitrary_bytes_become_events(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
         for agent in AGENTS {
-            let decoded = decode(agent, [bytes.as_slice()], Some(Exit::Code(0)));
+            let decoded = decode(agent, [bytes.as_slice()], Some(ProcessExit::Code(0)));
             prop_assert!(decoded.lines.iter().all(|events| !events.is_empty()));
             prop_assert!(!decoded.end.is_success());
         }
@@ -100,10 +100,10 @@ proptest! {
         }
         bytes.drain(..from.index(bytes.len()) / 2);
         for agent in AGENTS {
-            let decoded = decode(agent, [bytes.as_slice()], Some(Exit::Code(code)));
+            let decoded = decode(agent, [bytes.as_slice()], Some(ProcessExit::Code(code)));
             prop_assert!(decoded.lines.iter().all(|events| !events.is_empty()));
             prop_assert!(code == 0 || !decoded.end.is_success());
-            prop_assert_eq!(decode(agent, bytes.chunks(11), Some(Exit::Code(code))), decoded);
+            prop_assert_eq!(decode(agent, bytes.chunks(11), Some(ProcessExit::Code(code))), decoded);
         }
     }
 
@@ -121,7 +121,7 @@ proptest! {
         let length = text[at..].find([',', '}']).unwrap();
         let text = format!("{}{new}{}", &text[..at], &text[at + length..]);
         for agent in AGENTS {
-            let decoded = decode(agent, [text.as_bytes()], Some(Exit::Code(1)));
+            let decoded = decode(agent, [text.as_bytes()], Some(ProcessExit::Code(1)));
             prop_assert!(decoded.lines.iter().all(|events| !events.is_empty()));
             prop_assert!(!decoded.end.is_success());
         }

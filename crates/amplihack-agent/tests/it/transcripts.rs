@@ -2,44 +2,44 @@
 
 use std::fmt::Write as _;
 
-use amplihack_agent::event::{FailKind, Totals};
-use amplihack_agent::{AgentBinary, AgentEvent, profile};
-use amplihack_utils::sys::Exit;
+use amplihack_agent::event::{FailKind, UsageTotals};
+use amplihack_agent::{AgentBinary, AgentEvent, agent_profile};
+use amplihack_utils::sys::ProcessExit;
 
 use crate::{Decoded, decode, recording};
 
 /// Recordings with the exit that was seen, the end's name, and what the scripted model had sent: replies of 10 tokens of input,
 /// 4 from the cache, 3 to the cache and 5 of output each; the older ones had no cache.
-const RECORDINGS: &[(&str, Exit, &str, Model)] = &[
-    ("claude-2.1.332", Exit::Code(0), "success", Model::Plain(2)),
-    ("claude-2.1.332-partial", Exit::Code(0), "success", Model::Plain(2)),
-    ("claude-2.1.332-streamin", Exit::Code(0), "success", Model::Plain(2)),
-    ("claude-2.1.332-resumed", Exit::Code(0), "success", Model::Cached(2)),
-    ("claude-2.1.332-denied", Exit::Code(0), "success", Model::Cached(2)),
-    ("claude-2.1.332-max-turns", Exit::Code(1), "budget", Model::Cached(2)),
-    ("claude-2.1.332-max-budget", Exit::Code(1), "budget", Model::Cached(1)),
-    ("claude-2.1.332-interrupted-tool", Exit::Code(0), "interrupted", Model::Cached(1)),
-    ("claude-2.1.332-interrupted-model", Exit::Code(0), "interrupted", Model::Cached(0)),
-    ("claude-2.1.332-401", Exit::Code(1), "failed auth", Model::Cached(0)),
-    ("claude-2.1.332-429", Exit::Code(1), "failed rate_limit", Model::Cached(0)),
-    ("codex-0.171.0", Exit::Code(0), "success", Model::Plain(2)),
+const RECORDINGS: &[(&str, ProcessExit, &str, Model)] = &[
+    ("claude-2.1.332", ProcessExit::Code(0), "success", Model::Plain(2)),
+    ("claude-2.1.332-partial", ProcessExit::Code(0), "success", Model::Plain(2)),
+    ("claude-2.1.332-streamin", ProcessExit::Code(0), "success", Model::Plain(2)),
+    ("claude-2.1.332-resumed", ProcessExit::Code(0), "success", Model::Cached(2)),
+    ("claude-2.1.332-denied", ProcessExit::Code(0), "success", Model::Cached(2)),
+    ("claude-2.1.332-max-turns", ProcessExit::Code(1), "budget", Model::Cached(2)),
+    ("claude-2.1.332-max-budget", ProcessExit::Code(1), "budget", Model::Cached(1)),
+    ("claude-2.1.332-interrupted-tool", ProcessExit::Code(0), "interrupted", Model::Cached(1)),
+    ("claude-2.1.332-interrupted-model", ProcessExit::Code(0), "interrupted", Model::Cached(0)),
+    ("claude-2.1.332-401", ProcessExit::Code(1), "failed auth", Model::Cached(0)),
+    ("claude-2.1.332-429", ProcessExit::Code(1), "failed rate_limit", Model::Cached(0)),
+    ("codex-0.171.0", ProcessExit::Code(0), "success", Model::Plain(2)),
     // The total of the session, not of the run.
-    ("codex-0.171.0-resumed", Exit::Code(0), "success", Model::Cached(4)),
+    ("codex-0.171.0-resumed", ProcessExit::Code(0), "success", Model::Cached(4)),
     // Codex says nothing of it; only who ended it knows.
-    ("codex-0.171.0-interrupted-tool", Exit::Code(1), "failed exit", Model::Cached(0)),
-    ("codex-0.171.0-401", Exit::Code(1), "failed auth", Model::Cached(0)),
-    ("codex-0.171.0-429", Exit::Code(1), "failed rate_limit", Model::Cached(0)),
-    ("copilot-1.0.102", Exit::Code(0), "success", Model::Silent),
-    ("copilot-1.0.102-denied", Exit::Code(0), "success", Model::Silent),
-    ("copilot-1.0.102-interrupted-tool", Exit::Code(0), "interrupted", Model::Silent),
-    ("copilot-1.0.102-interrupted-model", Exit::Signal(2), "interrupted", Model::Silent),
-    ("copilot-1.0.102-401", Exit::Code(1), "failed auth", Model::Silent),
-    ("copilot-1.0.102-400", Exit::Code(1), "failed agent", Model::Silent),
-    ("gemini-0.61.0", Exit::Code(0), "success", Model::Plain(3)),
-    ("gemini-0.61.0-denied", Exit::Code(0), "success", Model::Plain(3)),
+    ("codex-0.171.0-interrupted-tool", ProcessExit::Code(1), "failed exit", Model::Cached(0)),
+    ("codex-0.171.0-401", ProcessExit::Code(1), "failed auth", Model::Cached(0)),
+    ("codex-0.171.0-429", ProcessExit::Code(1), "failed rate_limit", Model::Cached(0)),
+    ("copilot-1.0.102", ProcessExit::Code(0), "success", Model::Silent),
+    ("copilot-1.0.102-denied", ProcessExit::Code(0), "success", Model::Silent),
+    ("copilot-1.0.102-interrupted-tool", ProcessExit::Code(0), "interrupted", Model::Silent),
+    ("copilot-1.0.102-interrupted-model", ProcessExit::Signal(2), "interrupted", Model::Silent),
+    ("copilot-1.0.102-401", ProcessExit::Code(1), "failed auth", Model::Silent),
+    ("copilot-1.0.102-400", ProcessExit::Code(1), "failed agent", Model::Silent),
+    ("gemini-0.61.0", ProcessExit::Code(0), "success", Model::Plain(3)),
+    ("gemini-0.61.0-denied", ProcessExit::Code(0), "success", Model::Plain(3)),
     // It ends with 0, and says that it was a success.
-    ("gemini-0.61.0-loop", Exit::Code(0), "failed agent", Model::Plain(5)),
-    ("gemini-0.61.0-401", Exit::Code(145), "failed auth", Model::Plain(0)),
+    ("gemini-0.61.0-loop", ProcessExit::Code(0), "failed agent", Model::Plain(5)),
+    ("gemini-0.61.0-401", ProcessExit::Code(145), "failed auth", Model::Plain(0)),
 ];
 
 /// What the model had counted in so many replies.
@@ -55,7 +55,7 @@ fn agent(name: &str) -> AgentBinary {
     name.split('-').next().unwrap().parse().unwrap()
 }
 
-fn decoded(name: &str, exit: Option<Exit>) -> Decoded {
+fn decoded(name: &str, exit: Option<ProcessExit>) -> Decoded {
     decode(agent(name), [recording(&format!("{name}.jsonl")).as_slice()], exit)
 }
 
@@ -111,7 +111,7 @@ fn totals_are_those_of_the_model() {
             Model::Silent => (0, 0),
         };
         let totals = decoded(name, Some(*exit)).totals();
-        let expected = Totals {
+        let expected = UsageTotals {
             input_tokens: 10 * replies,
             output_tokens: 5 * replies,
             cache_read_tokens: 4 * replies * cached,
@@ -125,14 +125,14 @@ fn totals_are_those_of_the_model() {
 
 #[test]
 fn copilot_counts_its_tokens_in_a_file() {
-    let read = profile(AgentBinary::Copilot).counts.usage_file.unwrap();
+    let read = agent_profile(AgentBinary::Copilot).counts.usage_file.unwrap();
     let usage = read(&recording("copilot-1.0.102-usage.json")).unwrap();
-    let expected = Totals {
+    let expected = UsageTotals {
         input_tokens: 26,
         output_tokens: 10,
         cache_read_tokens: 8,
         premium_requests: Some(0.0),
-        ..Totals::default()
+        ..UsageTotals::default()
     };
     assert!(usage.total);
     assert_eq!(usage.amounts, expected);
@@ -144,7 +144,7 @@ fn copilot_counts_its_tokens_in_a_file() {
 #[test]
 fn every_agent_tells_the_same_story() {
     for name in ["claude-2.1.332", "codex-0.171.0", "copilot-1.0.102", "gemini-0.61.0"] {
-        let mut names = decoded(name, Some(Exit::Code(0))).names();
+        let mut names = decoded(name, Some(ProcessExit::Code(0))).names();
         names.retain(|name| !["warning", "text delta"].contains(&name.as_str()));
         // Claude counts every message, the others once.
         let last = names.pop();
@@ -164,7 +164,7 @@ fn a_recording_cut_short_is_no_success() {
         let last = bytes.iter().rposition(|byte| *byte == b'\n').filter(|at| at + 1 < bytes.len());
         let last =
             last.unwrap_or_else(|| bytes[..bytes.len() - 1].iter().rposition(|byte| *byte == b'\n').unwrap());
-        let end = decode(agent(name), [&bytes[..last]], Some(Exit::Code(0))).end;
+        let end = decode(agent(name), [&bytes[..last]], Some(ProcessExit::Code(0))).end;
         assert!(end.kind == Some(FailKind::NoResult), "{name}: {end:?}");
         assert_eq!(end.summary.text.as_deref(), Some("FAKE-DONE"), "{name}");
     }

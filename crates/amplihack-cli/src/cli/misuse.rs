@@ -1,8 +1,8 @@
 //! Command lines that cannot be read, for programs.
 
-use crate::ui::Failure;
+use crate::ui::CommandFailure;
 
-/// Whether a command line that cannot be read asks for JSON, as far as can be told.
+/// Reports whether a command line that cannot be parsed asks for JSON, as far as can be told.
 pub(crate) fn asks_for_json(args: &[std::ffi::OsString]) -> bool {
     let own: Vec<&str> = args.iter().map(|arg| arg.to_str().unwrap_or_default()).collect();
     let own = own.split(|arg| *arg == "--").next().unwrap_or_default();
@@ -11,9 +11,12 @@ pub(crate) fn asks_for_json(args: &[std::ffi::OsString]) -> bool {
         || own.windows(2).any(|pair| matches!(pair, ["-f" | "--format", "json"]))
 }
 
-/// What is wrong with a command line, for programs.
-pub(crate) fn misused(error: &clap::Error) -> Failure {
+/// Returns the failure that describes, for programs, what is wrong with a command line.
+pub(crate) fn usage_failure(error: &clap::Error) -> CommandFailure {
     let text = error.to_string();
     let message = text.split("\n\n").next().unwrap_or_default().trim();
-    Failure::usage(message.strip_prefix("error: ").unwrap_or(message), "`--help` shows what there is")
+    CommandFailure::bad_usage(
+        message.strip_prefix("error: ").unwrap_or(message),
+        "`--help` shows what there is",
+    )
 }

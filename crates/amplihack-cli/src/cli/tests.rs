@@ -6,7 +6,7 @@ use std::process::Command;
 use amplihack_testkit::{page, workspace};
 use clap::Parser;
 
-use super::Cli;
+use super::AmplihackCli;
 
 /// The README and every page below `docs`.
 fn pages() -> Vec<PathBuf> {
@@ -58,8 +58,9 @@ fn every_command_line_of_the_pages_is_read() {
             // `…` stands for words of the reader's.
             for line in calls.filter(|line| !line.contains(" … ")) {
                 let words = arguments(line);
-                let parsed =
-                    Cli::try_parse_from(std::iter::once("amplihack".to_owned()).chain(words.clone()));
+                let parsed = AmplihackCli::try_parse_from(
+                    std::iter::once("amplihack".to_owned()).chain(words.clone()),
+                );
                 if let Err(error) = parsed
                     && error.use_stderr()
                 {

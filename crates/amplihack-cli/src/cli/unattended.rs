@@ -7,17 +7,17 @@ use std::time::Duration;
 use amplihack_agent::AgentBinary;
 use clap::{Args, Subcommand};
 
-use super::{Level, agent, duration};
+use super::{PermissionLevelArg, parse_agent_name, parse_duration};
 
 // Options of unattended runs.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Unattended runs")]
-pub(crate) struct Unattended {
+pub(crate) struct UnattendedArgs {
     /// A shell command that exits with 0 when the task is done; may be repeated
-    #[arg(long, value_name = "CMD", allow_hyphen_values = true, value_parser = shell_command)]
+    #[arg(long, value_name = "CMD", allow_hyphen_values = true, value_parser = parse_shell_command)]
     pub verify: Vec<String>,
     /// End a --verify command after this time, such as 90s; default: 10min
-    #[arg(long, value_name = "TIME", value_parser = duration)]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub verify_timeout: Option<Duration>,
     /// Begin without running the --verify commands first
     #[arg(long)]
@@ -32,13 +32,13 @@ pub(crate) struct Unattended {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub max_turns: Option<u32>,
     /// End the run when it has cost this many dollars; with parallel, all its runs together
-    #[arg(long, value_name = "X", value_parser = dollars)]
+    #[arg(long, value_name = "X", value_parser = parse_dollars)]
     pub budget_usd: Option<f64>,
     /// End the run when it has used this many tokens (input, cache write, cache read and output); with parallel, all its runs together
     #[arg(long, value_name = "N")]
     pub budget_tokens: Option<u64>,
     /// End the run after this time, such as 90s or 2h
-    #[arg(long, value_name = "TIME", value_parser = duration)]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub deadline: Option<Duration>,
     /// Work in a git worktree, on its own branch; kept if it has changes
     #[arg(long)]
@@ -56,7 +56,7 @@ pub(crate) struct Unattended {
     #[arg(long)]
     pub commit: bool,
     /// Continue with this agent if the first one reports that its account is used up or not accepted
-    #[arg(long, value_name = "AGENT", value_parser = agent)]
+    #[arg(long, value_name = "AGENT", value_parser = parse_agent_name)]
     pub fallback: Option<AgentBinary>,
     /// A shell command to run once at the end, with the outcome in its environment
     #[arg(long, value_name = "CMD", allow_hyphen_values = true)]
@@ -66,9 +66,9 @@ pub(crate) struct Unattended {
     pub max_calls: Option<u32>,
 }
 
-impl Unattended {
+impl UnattendedArgs {
     /// The first option that is given and means something in a worktree only.
-    pub(crate) fn of_worktrees(&self) -> Option<&'static str> {
+    pub(crate) fn worktree_only_option(&self) -> Option<&'static str> {
         let given = [
             (self.worktree_dir.is_some(), "--worktree-dir"),
             (self.setup.is_some(), "--setup"),
@@ -77,7 +77,7 @@ impl Unattended {
         given.into_iter().find(|(given, _)| *given).map(|(_, name)| name)
     }
 
-    /// Whether anything is asked for.
+    /// Reports whether any option of unattended runs is given.
     pub(crate) fn is_set(&self) -> bool {
         !self.verify.is_empty()
             || self.verify_timeout.is_some()
@@ -85,7 +85,7 @@ impl Unattended {
             || self.strict_verify
             || self.expect_changes
             || self.worktree
-            || self.of_worktrees().is_some()
+            || self.worktree_only_option().is_some()
             || self.commit
             || self.max_turns.is_some()
             || self.budget_usd.is_some()
@@ -99,10 +99,10 @@ impl Unattended {
 
 // What unattended runs share with launches.
 #[derive(Debug, Args)]
-pub(crate) struct Running {
-    /// What the agent may do without asking; default: the agent's own default, usually to write nothing
+pub(crate) struct AgentRunArgs {
+    /// Actions that the agent may take without asking; default: the agent's own default, usually to write nothing
     #[arg(long, value_name = "LEVEL")]
-    pub permissions: Option<Level>,
+    pub permissions: Option<PermissionLevelArg>,
     /// The model
     #[arg(long, value_name = "M")]
     pub model: Option<String>,
@@ -113,7 +113,7 @@ pub(crate) struct Running {
     #[arg(long)]
     pub no_hooks: bool,
     /// End a run without output for this long while no tool runs; default: 10min
-    #[arg(long, value_name = "TIME", value_parser = duration)]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub idle_timeout: Option<Duration>,
     /// Print events as JSON, one object per line
     #[arg(long)]
@@ -127,7 +127,7 @@ pub(crate) struct AutoArgs {
     #[command(subcommand)]
     pub command: Option<AutoCommand>,
     /// The agent; default: the one in charge here (see `which`)
-    #[arg(long, value_name = "AGENT", value_parser = agent)]
+    #[arg(long, value_name = "AGENT", value_parser = parse_agent_name)]
     pub agent: Option<AgentBinary>,
     /// The task
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
@@ -139,9 +139,9 @@ pub(crate) struct AutoArgs {
     #[arg(long, value_name = "ID", conflicts_with_all = ["task", "task_file", "agent"])]
     pub resume: Option<String>,
     #[command(flatten)]
-    pub running: Running,
+    pub running: AgentRunArgs,
     #[command(flatten)]
-    pub unattended: Unattended,
+    pub unattended: UnattendedArgs,
 }
 
 /// Commands about unattended runs.
@@ -167,7 +167,7 @@ pub(crate) struct ParallelArgs {
     #[arg(long, conflicts_with = "race")]
     pub one_per_line: bool,
     /// The agents, which get the tasks in turn; default: the one in charge here
-    #[arg(long, value_name = "A,B", value_delimiter = ',', value_parser = agent)]
+    #[arg(long, value_name = "A,B", value_delimiter = ',', value_parser = parse_agent_name)]
     pub agents: Vec<AgentBinary>,
     /// Maximum number of runs at the same time
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=64))]
@@ -179,18 +179,18 @@ pub(crate) struct ParallelArgs {
     #[arg(long, value_name = "ID", conflicts_with_all = ["task_file", "one_per_line", "agents", "max", "race"])]
     pub resume: Option<String>,
     #[command(flatten)]
-    pub running: Running,
+    pub running: AgentRunArgs,
     #[command(flatten)]
-    pub unattended: Unattended,
+    pub unattended: UnattendedArgs,
 }
 
 /// An amount of dollars above zero.
-pub(crate) fn dollars(text: &str) -> Result<f64, String> {
+pub(crate) fn parse_dollars(text: &str) -> Result<f64, String> {
     let amount: f64 = text.parse().map_err(|_| "no amount; write it as 2.50".to_owned())?;
     if amount.is_finite() && amount > 0.0 { Ok(amount) } else { Err("an amount is above zero".to_owned()) }
 }
 
 /// A shell command that does anything: an empty one, as of an unset variable, would pass whatever the agent did.
-fn shell_command(text: &str) -> Result<String, String> {
+fn parse_shell_command(text: &str) -> Result<String, String> {
     if text.trim().is_empty() { Err("the command is empty".to_owned()) } else { Ok(text.to_owned()) }
 }

@@ -5,7 +5,7 @@ mod permissions;
 use amplihack_utils::env::Env;
 use clap::Subcommand;
 
-use crate::ui::Failure;
+use crate::ui::CommandFailure;
 
 // Commands about Amp: without a doc comment, which would take the place of the command's own.
 #[derive(Debug, Subcommand)]
@@ -19,19 +19,19 @@ pub(crate) enum AmpCommand {
 #[derive(Debug, Subcommand)]
 pub(crate) enum PermissionsCommand {
     /// Decide a tool call as `amp permissions test` would, without Amp; exits with 0 (allow), 1 (ask) or 2 (reject)
-    Test(permissions::TestArgs),
+    Test(permissions::PermissionsTestArgs),
 }
 
 impl AmpCommand {
-    /// Whether errors are told as JSON.
-    pub(crate) fn json(&self) -> bool {
+    /// Reports whether errors are shown as JSON.
+    pub(crate) fn wants_json(&self) -> bool {
         let Self::Permissions(PermissionsCommand::Test(args)) = self;
-        args.json()
+        args.wants_json()
     }
 }
 
 /// Runs the command and returns the exit code.
-pub(crate) fn run(command: AmpCommand, env: &Env) -> Result<u8, Failure> {
+pub(crate) fn run_amp_command(command: AmpCommand, env: &Env) -> Result<u8, CommandFailure> {
     let AmpCommand::Permissions(PermissionsCommand::Test(args)) = command;
-    permissions::test(args, env)
+    permissions::test_permissions(args, env)
 }

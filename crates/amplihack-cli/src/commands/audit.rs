@@ -5,35 +5,37 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use amplihack_policy::Decision;
-use amplihack_policy::audit::{DIRECTORY, Entry, Filter, Report, show, verify, verify_files};
+use amplihack_policy::audit::{
+    AuditEntry, AuditFilter, ChainReport, DIRECTORY, read_entries, verify_files, verify_logs,
+};
 use amplihack_utils::env::Env;
 use amplihack_utils::error::ExitKind;
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::json;
 
-use crate::ui::{self, Failure};
+use crate::ui::{self, CommandFailure};
 
 /// Commands about the audit.
 #[derive(Debug, Subcommand)]
 pub(crate) enum AuditCommand {
     /// Show the entries, oldest first
-    Show(ShowArgs),
+    Show(AuditShowArgs),
     /// Verify the hash chain; exits with 1 if it is broken
     Verify(VerifyArgs),
 }
 
 // Options of `audit show`.
 #[derive(Debug, Args)]
-pub(crate) struct ShowArgs {
+pub(crate) struct AuditShowArgs {
     /// Only since this day (YYYY-MM-DD)
-    #[arg(long, value_name = "DATE", value_parser = day)]
+    #[arg(long, value_name = "DATE", value_parser = parse_date)]
     since: Option<jiff::civil::Date>,
     /// Only the newest N
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
     /// Only decisions at least this strict
     #[arg(long, value_name = "DECISION")]
-    decision: Option<Least>,
+    decision: Option<LeastDecision>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -52,7 +54,7 @@ pub(crate) struct VerifyArgs {
 
 /// A decision, in the order of strictness.
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum Least {
+enum LeastDecision {
     /// Every entry
     None,
     /// Allowed by the user's own policy, or stricter
@@ -63,13 +65,13 @@ enum Least {
     Deny,
 }
 
-fn day(text: &str) -> Result<jiff::civil::Date, String> {
+fn parse_date(text: &str) -> Result<jiff::civil::Date, String> {
     text.parse().map_err(|_| "no day; write it as 2026-01-31".to_owned())
 }
 
 impl AuditCommand {
-    /// Whether errors are told as JSON.
-    pub(crate) fn json(&self) -> bool {
+    /// Reports whether errors are shown as JSON.
+    pub(crate) fn wants_json(&self) -> bool {
         match self {
             Self::Show(args) => args.json,
             Self::Verify(args) => args.json,
@@ -78,37 +80,37 @@ impl AuditCommand {
 }
 
 impl AuditCommand {
-    /// Whether it does nothing but print what there is.
+    /// Reports whether the command only prints what there is.
     pub(crate) fn only_prints(&self) -> bool {
         matches!(self, Self::Show(_))
     }
 }
 
 /// Runs the command and returns the exit code.
-pub(crate) fn run(command: AuditCommand, env: &Env) -> Result<u8, Failure> {
+pub(crate) fn run_audit_command(command: AuditCommand, env: &Env) -> Result<u8, CommandFailure> {
     match command {
-        AuditCommand::Show(args) => entries(&args, &logs(env)?),
-        AuditCommand::Verify(args) => chain(&args, env),
+        AuditCommand::Show(args) => show_entries(&args, &audit_directory(env)?),
+        AuditCommand::Verify(args) => verify_chain(&args, env),
     }
 }
 
-/// Where the audit of this user is.
-fn logs(env: &Env) -> Result<PathBuf, Failure> {
-    let home = env
-        .home()
-        .ok_or_else(|| Failure::input("HOME is not an absolute path, so there is no audit; set it"))?;
+/// Returns the directory of this user's audit.
+fn audit_directory(env: &Env) -> Result<PathBuf, CommandFailure> {
+    let home = env.home().ok_or_else(|| {
+        CommandFailure::bad_input("HOME is not an absolute path, so there is no audit; set it")
+    })?;
     Ok(home.join(DIRECTORY))
 }
 
-fn entries(args: &ShowArgs, dir: &Path) -> Result<u8, Failure> {
+fn show_entries(args: &AuditShowArgs, dir: &Path) -> Result<u8, CommandFailure> {
     let decision = args.decision.map(|least| match least {
-        Least::None => Decision::None,
-        Least::Allow => Decision::Allow,
-        Least::Ask => Decision::Ask,
-        Least::Deny => Decision::Deny,
+        LeastDecision::None => Decision::None,
+        LeastDecision::Allow => Decision::Allow,
+        LeastDecision::Ask => Decision::Ask,
+        LeastDecision::Deny => Decision::Deny,
     });
     let mut newest = VecDeque::new();
-    let mut shown = show(dir, Filter { since: args.since, decision, ..Filter::default() })?;
+    let mut shown = read_entries(dir, AuditFilter { since: args.since, decision, ..AuditFilter::default() })?;
     for entry in shown.by_ref() {
         newest.push_back(entry?);
         if args.limit.is_some_and(|limit| newest.len() > limit) {
@@ -117,27 +119,27 @@ fn entries(args: &ShowArgs, dir: &Path) -> Result<u8, Failure> {
     }
     if shown.passed_over() > 0 {
         let lines = shown.passed_over();
-        ui::note(
+        ui::print_note(
             "note",
             format!("{lines} lines are unfinished or of a newer amplihack, and were passed over"),
         );
     }
     if args.json {
-        ui::data(&format!("{:#}\n", json!(newest)))?;
+        ui::print_data(&format!("{:#}\n", json!(newest)))?;
     } else {
         if newest.is_empty() {
-            ui::note("note", "the audit has no such entry");
+            ui::print_note("note", "the audit has no such entry");
         }
         let mut out = String::new();
         for entry in &newest {
-            line(&mut out, entry);
+            write_entry_line(&mut out, entry);
         }
-        ui::data(&out)?;
+        ui::print_data(&out)?;
     }
     Ok(0)
 }
 
-fn line(out: &mut String, entry: &Entry) {
+fn write_entry_line(out: &mut String, entry: &AuditEntry) {
     let data = &entry.data;
     let _ =
         write!(out, "{} {:<5}", entry.timestamp.strftime("%Y-%m-%d %H:%M:%S"), entry.decision.to_string());
@@ -153,8 +155,9 @@ fn line(out: &mut String, entry: &Entry) {
     out.push('\n');
 }
 
-fn chain(args: &VerifyArgs, env: &Env) -> Result<u8, Failure> {
-    let report = if args.files.is_empty() { verify(&logs(env)?)? } else { verify_files(&args.files)? };
+fn verify_chain(args: &VerifyArgs, env: &Env) -> Result<u8, CommandFailure> {
+    let report =
+        if args.files.is_empty() { verify_logs(&audit_directory(env)?)? } else { verify_files(&args.files)? };
     if args.json {
         let broken = report.broken.as_ref();
         let broken =
@@ -169,16 +172,21 @@ fn chain(args: &VerifyArgs, env: &Env) -> Result<u8, Failure> {
             "pruned": report.pruned,
             "broken": broken,
         });
-        ui::data(&format!("{object:#}\n"))?;
+        ui::print_data(&format!("{object:#}\n"))?;
     } else if let Some(broken) = &report.broken {
-        return Err(Failure::input(format!("{}:{}: {}", broken.file.display(), broken.line, broken.why)));
+        return Err(CommandFailure::bad_input(format!(
+            "{}:{}: {}",
+            broken.file.display(),
+            broken.line,
+            broken.why
+        )));
     } else {
-        ui::data(&whole(&report))?;
+        ui::print_data(&intact_chain_text(&report))?;
     }
     Ok(if report.broken.is_some() { ExitKind::Failed.code() } else { 0 })
 }
 
-fn whole(report: &Report) -> String {
+fn intact_chain_text(report: &ChainReport) -> String {
     let count = |number: usize, what: &str| format!("{number} {what}{}", if number == 1 { "" } else { "s" });
     let mut out =
         format!("{}, {}: the chain is intact\n", count(report.files, "file"), count(report.lines, "line"));

@@ -5,69 +5,74 @@ use std::pin::pin;
 use std::time::Duration;
 
 use amplihack_agent::AgentBinary;
-use amplihack_hooks::registration::Program;
-use amplihack_launcher::{enterable, own_program};
+use amplihack_hooks::registration::HookProgram;
+use amplihack_launcher::{check_directory, own_program};
 use amplihack_orchestration::budget::SharedBudget;
-use amplihack_orchestration::race::Lane;
+use amplihack_orchestration::race::RaceStatus;
 use amplihack_orchestration::worktree::WorktreeOptions;
 use amplihack_orchestration::{
-    AutoError, Place, Progress, RunExtension, Spec, append::append, begin, complete, journal, resume,
+    AutoError, AutoProgress, AutoRunContext, AutoRunSpec, RunExtension, append::append_message, begin_run,
+    completed_summary, journal, resume_run,
 };
-use amplihack_session::Interrupts;
-use amplihack_utils::agent_binary::{System, resolve_in};
-use amplihack_utils::config::Config;
+use amplihack_session::InterruptSignals;
+use amplihack_utils::agent_binary::{SystemLiveness, resolve_in};
+use amplihack_utils::config::LayeredConfig;
 use amplihack_utils::env::Env;
 use amplihack_utils::launcher_context::SessionId;
 
-use crate::cli::{AutoArgs, AutoCommand, LaunchArgs, OutputFormat, Running, Unattended};
-use crate::commands::{current_dir, runtime};
-use crate::input::{Terminals, gather, task_text, utf8};
-use crate::ui::{self, Failure};
+use crate::cli::{AgentRunArgs, AutoArgs, AutoCommand, LaunchArgs, OutputFormat, UnattendedArgs};
+use crate::commands::{build_runtime, current_dir};
+use crate::input::{StandardTerminals, gather_input, task_text, utf8_text};
+use crate::ui::{self, CommandFailure};
 
-pub(super) mod board;
+pub(super) mod display;
 
-use board::Board;
+use display::ProgressDisplay;
 
-/// How often a person sees the time go on.
+/// Interval at which a person sees the time advance.
 const TICK: Duration = Duration::from_secs(1);
 
 /// Runs the command and returns the exit code.
-pub(crate) fn run(args: AutoArgs, env: &Env) -> Result<u8, Failure> {
+pub(crate) fn run_auto_command(args: AutoArgs, env: &Env) -> Result<u8, CommandFailure> {
     let AutoArgs { command, agent, task, task_file, resume, running, unattended } = args;
     if let Some(AutoCommand::Append { id, text }) = command {
         let home = env.amplihack_home().ok_or(AutoError::NoHome)?;
-        let id = append(&home, &id, &text)?;
-        ui::note("appended", format_args!("the next turn of {id} is told"));
+        let id = append_message(&home, &id, &text)?;
+        ui::print_note("appended", format_args!("the next turn of {id} is told"));
         return Ok(0);
     }
     // Before anything is written: no signal is missed from here to the end.
-    let interrupts = Interrupts::listen();
+    let interrupts = InterruptSignals::listen_from_now();
     if let Some(id) = resume {
-        return continued(&id, running, unattended, env, interrupts);
+        return continue_run(&id, running, unattended, env, interrupts);
     }
-    let house = House::open(env, interrupts)?;
+    let house = UnattendedContext::for_current_dir(env, interrupts)?;
     let task = match (task, task_file) {
-        (Some(task), _) => utf8(task, "the task")?,
+        (Some(task), _) => utf8_text(task, "the task")?,
         (None, Some(path)) => task_text(&path)?,
         (None, None) => {
-            return Err(Failure::usage(
+            return Err(CommandFailure::bad_usage(
                 "there is no task",
                 "give --task TEXT or --task-file FILE, or --resume ID",
             ));
         }
     };
-    let agent = agent.unwrap_or_else(|| house.in_charge());
-    house.work(house.spec(agent, task, &running, unattended)?, running.json)
+    let agent = agent.unwrap_or_else(|| house.agent_in_charge());
+    house.begin_run(house.run_spec(agent, task, &running, unattended)?, running.json)
 }
 
 /// `--auto` on the verb of an agent, or of the one in charge.
-pub(crate) fn launch(agent: Option<AgentBinary>, mut args: LaunchArgs, env: &Env) -> Result<u8, Failure> {
-    let house = House::open(env, Interrupts::listen())?;
-    let agent = agent.unwrap_or_else(|| house.in_charge());
+pub(crate) fn launch_unattended(
+    agent: Option<AgentBinary>,
+    mut args: LaunchArgs,
+    env: &Env,
+) -> Result<u8, CommandFailure> {
+    let house = UnattendedContext::for_current_dir(env, InterruptSignals::listen_from_now())?;
+    let agent = agent.unwrap_or_else(|| house.agent_in_charge());
     args.print = true;
-    let gathered = gather(agent, &args, Terminals::of_this_process())?;
+    let gathered = gather_input(agent, &args, StandardTerminals::of_this_process())?;
     let Some(task) = gathered.prompt else {
-        return Err(Failure::usage(
+        return Err(CommandFailure::bad_usage(
             "--auto needs a prompt",
             "give it after --, with --prompt or with --prompt-file",
         ));
@@ -82,11 +87,14 @@ pub(crate) fn launch(agent: Option<AgentBinary>, mut args: LaunchArgs, env: &Env
         (args.append_system_prompt.is_some(), "--append-system-prompt"),
     ];
     if let Some((_, what)) = foreign.into_iter().find(|(given, _)| *given) {
-        return Err(Failure::usage(format!("{what} cannot be used with --auto"), "leave it out, or --auto"));
+        return Err(CommandFailure::bad_usage(
+            format!("{what} cannot be used with --auto"),
+            "leave it out, or --auto",
+        ));
     }
-    let running = Running {
+    let running = AgentRunArgs {
         permissions: args.permissions,
-        model: args.model.map(|model| utf8(model, "--model")).transpose()?,
+        model: args.model.map(|model| utf8_text(model, "--model")).transpose()?,
         fail_on_denial: args.fail_on_denial,
         no_hooks: args.no_hooks,
         idle_timeout: args.idle_timeout,
@@ -94,37 +102,44 @@ pub(crate) fn launch(agent: Option<AgentBinary>, mut args: LaunchArgs, env: &Env
     };
     let mut unattended = args.unattended;
     unattended.deadline = unattended.deadline.or(args.timeout);
-    house.work(house.spec(agent, task, &running, unattended)?, running.json)
+    house.begin_run(house.run_spec(agent, task, &running, unattended)?, running.json)
 }
 
 /// Continues the run that is meant by `id`, in the directory that is recorded for it; one that is complete answers with its result.
-fn continued(
+fn continue_run(
     id: &str,
-    running: Running,
-    unattended: Unattended,
+    running: AgentRunArgs,
+    unattended: UnattendedArgs,
     env: &Env,
-    interrupts: Interrupts,
-) -> Result<u8, Failure> {
+    interrupts: InterruptSignals,
+) -> Result<u8, CommandFailure> {
     let json = running.json;
-    let extension = extension(running, unattended)?;
+    let extension = run_extension(running, unattended)?;
     let home = env.amplihack_home().ok_or(AutoError::NoHome)?;
-    let id = journal::find(&home, id)?;
-    let story = journal::read(&home, &id)?;
-    if let Some(summary) = complete(&id, &story) {
-        Board::new(json, Vec::new(), env).take(0, &id, &Progress::ended(&summary));
+    let id = journal::find_run(&home, id)?;
+    let story = journal::read_run(&home, &id)?;
+    if let Some(summary) = completed_summary(&id, &story) {
+        ProgressDisplay::new(json, Vec::new(), env).show_progress(
+            0,
+            &id,
+            &AutoProgress::from_summary(&summary),
+        );
         if !json {
-            ui::shown(&board::told_at_the_end(&summary))?;
+            ui::print_visible(&display::end_report(&summary))?;
         }
         return Ok(summary.end.code());
     }
-    let house = House::at(story.required_directory()?.to_owned(), env, interrupts)?;
-    house.drive(json, Work::Resume(id, Box::new(extension)))
+    let house = UnattendedContext::for_directory(story.required_directory()?.to_owned(), env, interrupts)?;
+    house.drive_run(json, UnattendedStart::Resume(id, Box::new(extension)))
 }
 
-/// What a run that continues gets on the command line of its resume.
-pub(super) fn extension(running: Running, unattended: Unattended) -> Result<RunExtension, Failure> {
+/// Returns the limits and options that the command line of a resume gives to the run that continues.
+pub(super) fn run_extension(
+    running: AgentRunArgs,
+    unattended: UnattendedArgs,
+) -> Result<RunExtension, CommandFailure> {
     // By name, so that no option is forgotten here.
-    let Unattended {
+    let UnattendedArgs {
         verify,
         verify_timeout,
         no_baseline,
@@ -143,7 +158,7 @@ pub(super) fn extension(running: Running, unattended: Unattended) -> Result<RunE
         notify,
         max_calls,
     } = unattended;
-    let Running { permissions, model, fail_on_denial, no_hooks, idle_timeout, json: _ } = running;
+    let AgentRunArgs { permissions, model, fail_on_denial, no_hooks, idle_timeout, json: _ } = running;
     let fixed = [
         (worktree, "--worktree"),
         (worktree_dir.is_some(), "--worktree-dir"),
@@ -159,7 +174,7 @@ pub(super) fn extension(running: Running, unattended: Unattended) -> Result<RunE
         (no_hooks, "--no-hooks"),
     ];
     if let Some((_, option)) = fixed.into_iter().find(|(given, _)| *given) {
-        return Err(Failure::usage(
+        return Err(CommandFailure::bad_usage(
             format!("{option} is decided when a run begins, and cannot be used with --resume"),
             "leave it out, or start a new run",
         ));
@@ -178,55 +193,63 @@ pub(super) fn extension(running: Running, unattended: Unattended) -> Result<RunE
     })
 }
 
-/// What every unattended run of this process stands on.
-pub(super) struct House<'a> {
+/// Environment, configuration, directory and guard that every unattended run of this process uses.
+pub(super) struct UnattendedContext<'a> {
     pub(super) env: &'a Env,
-    pub(super) config: Config,
+    pub(super) config: LayeredConfig,
     pub(super) cwd: PathBuf,
-    guard: Program,
-    interrupts: Interrupts,
+    guard: HookProgram,
+    interrupts: InterruptSignals,
 }
 
-impl<'a> House<'a> {
-    /// The house in the current directory.
-    pub(super) fn open(env: &'a Env, interrupts: Interrupts) -> Result<Self, Failure> {
-        Self::at(current_dir()?, env, interrupts)
+impl<'a> UnattendedContext<'a> {
+    /// Prepares the context in the current directory.
+    pub(super) fn for_current_dir(
+        env: &'a Env,
+        interrupts: InterruptSignals,
+    ) -> Result<Self, CommandFailure> {
+        Self::for_directory(current_dir()?, env, interrupts)
     }
 
-    /// The house in `cwd`.
-    pub(super) fn at(cwd: PathBuf, env: &'a Env, interrupts: Interrupts) -> Result<Self, Failure> {
-        enterable(&cwd)?;
-        let config = Config::load(env, &cwd, &[])?;
+    /// Prepares the context in `cwd`.
+    pub(super) fn for_directory(
+        cwd: PathBuf,
+        env: &'a Env,
+        interrupts: InterruptSignals,
+    ) -> Result<Self, CommandFailure> {
+        check_directory(&cwd)?;
+        let config = LayeredConfig::load(env, &cwd, &[])?;
         super::config::show_warnings(&config);
-        let guard = own_program()
-            .map_err(|error| Failure::system("the guard's program could not be found", &error))?;
+        let guard = own_program().map_err(|error| {
+            CommandFailure::from_io_error("the guard's program could not be found", &error)
+        })?;
         Ok(Self { env, config, cwd, guard, interrupts })
     }
 
     /// The agent that is in charge here.
-    pub(super) fn in_charge(&self) -> AgentBinary {
-        resolve_in(&self.cwd, self.env, &System::new(self.env), jiff::Timestamp::now()).agent
+    pub(super) fn agent_in_charge(&self) -> AgentBinary {
+        resolve_in(&self.cwd, self.env, &SystemLiveness::new(self.env), jiff::Timestamp::now()).agent
     }
 
-    /// What a run of `task` by `agent` is asked to do. Says once what follows from leaving out the permissions.
-    pub(super) fn spec(
+    /// Returns the specification of a run of `task` by `agent`. Prints once what follows from leaving out the permissions.
+    pub(super) fn run_spec(
         &self,
         agent: AgentBinary,
         task: String,
-        running: &Running,
-        unattended: Unattended,
-    ) -> Result<Spec, Failure> {
-        if let (Some(option), false) = (unattended.of_worktrees(), unattended.worktree) {
-            return Err(Failure::usage(
+        running: &AgentRunArgs,
+        unattended: UnattendedArgs,
+    ) -> Result<AutoRunSpec, CommandFailure> {
+        if let (Some(option), false) = (unattended.worktree_only_option(), unattended.worktree) {
+            return Err(CommandFailure::bad_usage(
                 format!("{option} needs --worktree"),
                 "add --worktree, or leave it out",
             ));
         }
-        let new = Spec::new(agent, task, self.cwd.clone());
+        let new = AutoRunSpec::new(agent, task, self.cwd.clone());
         if new.task.trim().is_empty() {
-            return Err(Failure::usage("the task is empty", "say what is to be done"));
+            return Err(CommandFailure::bad_usage("the task is empty", "say what is to be done"));
         }
-        let mut spec = Spec {
+        let mut spec = AutoRunSpec {
             fallback: unattended.fallback,
             verify: unattended.verify,
             verify_timeout: unattended.verify_timeout.unwrap_or(new.verify_timeout),
@@ -235,7 +258,7 @@ impl<'a> House<'a> {
             expect_changes: unattended.expect_changes,
             max_turns: unattended.max_turns.unwrap_or(new.max_turns),
             end_on_denial: running.fail_on_denial,
-            budget: amplihack_orchestration::budget::Budget {
+            budget: amplihack_orchestration::budget::RunBudget {
                 tokens: unattended.budget_tokens,
                 usd: unattended.budget_usd,
             },
@@ -256,18 +279,18 @@ impl<'a> House<'a> {
             guarded: !running.no_hooks,
             ..new
         };
-        spec.configure(&self.config)?;
+        spec.apply_config(&self.config)?;
         Ok(spec)
     }
 
-    /// Where a run goes on; `lane` tells it whether it may.
-    pub(super) fn place<'b>(
+    /// Returns the context in which a run continues; `lane` tells it whether it may.
+    pub(super) fn run_context<'b>(
         &'b self,
-        board: &'b dyn Fn(&SessionId, &Progress),
-        lane: tokio::sync::watch::Receiver<Lane>,
+        board: &'b dyn Fn(&SessionId, &AutoProgress),
+        lane: tokio::sync::watch::Receiver<RaceStatus>,
         shared: Option<&'b SharedBudget>,
-    ) -> Place<'b> {
-        Place {
+    ) -> AutoRunContext<'b> {
+        AutoRunContext {
             env: self.env,
             config: &self.config,
             guard: Some(self.guard.clone()),
@@ -278,9 +301,9 @@ impl<'a> House<'a> {
         }
     }
 
-    fn work(&self, spec: Spec, json: bool) -> Result<u8, Failure> {
+    fn begin_run(&self, spec: AutoRunSpec, json: bool) -> Result<u8, CommandFailure> {
         if spec.commit && !spec.worktree {
-            return Err(Failure::usage(
+            return Err(CommandFailure::bad_usage(
                 "--commit needs --worktree: on your own branch you commit yourself",
                 "add --worktree, or leave --commit out",
             ));
@@ -288,51 +311,51 @@ impl<'a> House<'a> {
         if spec.permissions.is_none() {
             warn_of_permissions();
         }
-        self.drive(json, Work::Begin(Box::new(spec)))
+        self.drive_run(json, UnattendedStart::Begin(Box::new(spec)))
     }
 
-    fn drive(&self, json: bool, work: Work) -> Result<u8, Failure> {
-        let board = Board::new(json, Vec::new(), self.env);
-        let told = |id: &SessionId, progress: &Progress| board.take(0, id, progress);
+    fn drive_run(&self, json: bool, work: UnattendedStart) -> Result<u8, CommandFailure> {
+        let board = ProgressDisplay::new(json, Vec::new(), self.env);
+        let told = |id: &SessionId, progress: &AutoProgress| board.show_progress(0, id, progress);
         // Nobody gives a single run up.
-        let never = tokio::sync::watch::Sender::new(Lane::Open);
-        let place = self.place(&told, never.subscribe(), None);
+        let never = tokio::sync::watch::Sender::new(RaceStatus::Open);
+        let place = self.run_context(&told, never.subscribe(), None);
         let run = async {
             match work {
-                Work::Begin(spec) => begin(place, *spec).await,
-                Work::Resume(id, extension) => resume(place, id, *extension).await,
+                UnattendedStart::Begin(spec) => begin_run(place, *spec).await,
+                UnattendedStart::Resume(id, extension) => resume_run(place, id, *extension).await,
             }
         };
-        let summary = runtime()?.block_on(ticking(&board, run))?;
+        let summary = build_runtime()?.block_on(await_with_ticks(&board, run))?;
         if !json {
-            ui::shown(&board::told_at_the_end(&summary))?;
+            ui::print_visible(&display::end_report(&summary))?;
         }
-        super::telemetry::of_run(summary.id.as_str(), self.env);
+        super::telemetry::report_run(summary.id.as_str(), self.env);
         Ok(summary.end.code())
     }
 }
 
-/// What is to be driven.
-enum Work {
-    Begin(Box<Spec>),
+/// A run to drive: a new one, or one to resume.
+enum UnattendedStart {
+    Begin(Box<AutoRunSpec>),
     Resume(SessionId, Box<RunExtension>),
 }
 
 /// Without leave most agents write nothing; that is said once.
 pub(super) fn warn_of_permissions() {
-    ui::note(
+    ui::print_note(
         "warning",
         "no --permissions: the agent's own default applies, with which most agents write nothing; use --permissions edit or full",
     );
 }
 
-/// Awaits `work` while the board shows that time goes on.
-pub(super) async fn ticking<T>(board: &Board, work: impl Future<Output = T>) -> T {
+/// Awaits `work` while the display shows that time advances.
+pub(super) async fn await_with_ticks<T>(board: &ProgressDisplay, work: impl Future<Output = T>) -> T {
     let mut work = pin!(work);
     loop {
         tokio::select! {
             done = &mut work => return done,
-            () = tokio::time::sleep(TICK), if board.is_live() => board.tick(),
+            () = tokio::time::sleep(TICK), if board.is_live() => board.redraw_lines(),
         }
     }
 }

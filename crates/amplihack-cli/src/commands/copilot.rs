@@ -2,15 +2,15 @@
 
 use std::ffi::OsString;
 
-use amplihack_hooks::registration::quoted;
-use amplihack_launcher::copilot::{Normalized, Warning, normalize, shim};
+use amplihack_hooks::registration::shell_quoted;
+use amplihack_launcher::copilot::{NormalizeWarning, NormalizedArguments, normalize, shim};
 use amplihack_session::become_program;
-use amplihack_utils::config::Config;
+use amplihack_utils::config::LayeredConfig;
 use amplihack_utils::env::Env;
 use clap::{Args, Subcommand};
 
 use crate::commands::current_dir;
-use crate::ui::{self, Failure};
+use crate::ui::{self, CommandFailure};
 
 // Commands about Copilot: without a doc comment, which would take the place of the command's own.
 #[derive(Debug, Subcommand)]
@@ -41,53 +41,56 @@ pub(crate) struct ShimArgs {
 }
 
 impl CopilotCommand {
-    /// Whether errors are told as JSON.
-    pub(crate) fn json(&self) -> bool {
+    /// Reports whether errors are shown as JSON.
+    pub(crate) fn wants_json(&self) -> bool {
         matches!(self, Self::Normalize(NormalizeArgs { json: true, .. }))
     }
 }
 
 /// Runs the command and returns the exit code.
-pub(crate) fn run(command: CopilotCommand, env: &Env) -> Result<u8, Failure> {
+pub(crate) fn run_copilot_command(command: CopilotCommand, env: &Env) -> Result<u8, CommandFailure> {
     match command {
-        CopilotCommand::Normalize(args) => print(&args),
+        CopilotCommand::Normalize(args) => print_normalized(&args),
         CopilotCommand::Shim(args) => Err(become_copilot(&args.args, env)),
     }
 }
 
-fn print(args: &NormalizeArgs) -> Result<u8, Failure> {
-    let Normalized { argv, warnings } = normalize(&args.args)?;
+fn print_normalized(args: &NormalizeArgs) -> Result<u8, CommandFailure> {
+    let NormalizedArguments { argv, warnings } = normalize(&args.args)?;
     let words = argv.into_iter().map(OsString::into_string).collect::<Result<Vec<_>, _>>();
     let words = words.map_err(|word| {
-        Failure::input(format!("an argument is not UTF-8 and cannot be printed: {}", word.to_string_lossy()))
+        CommandFailure::bad_input(format!(
+            "an argument is not UTF-8 and cannot be printed: {}",
+            word.to_string_lossy()
+        ))
     })?;
-    show(&warnings);
+    show_warnings(&warnings);
     let text = if args.json {
-        ui::line(&words)?
+        ui::json_line(&words)?
     } else {
-        words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ") + "\n"
+        words.iter().map(|word| shell_quoted(word)).collect::<Vec<_>>().join(" ") + "\n"
     };
-    ui::data(&text)?;
+    ui::print_data(&text)?;
     Ok(0)
 }
 
 /// Becomes the real Copilot with `args`. Returns only if that fails.
-pub(crate) fn become_copilot(args: &[OsString], env: &Env) -> Failure {
+pub(crate) fn become_copilot(args: &[OsString], env: &Env) -> CommandFailure {
     let prepared = || {
-        let config = Config::load(env, &current_dir()?, &[])?;
-        Ok::<_, Failure>(shim::command(args, env, &config)?)
+        let config = LayeredConfig::load(env, &current_dir()?, &[])?;
+        Ok::<_, CommandFailure>(shim::copilot_command(args, env, &config)?)
     };
     match prepared() {
         Ok((command, warnings)) => {
-            show(&warnings);
+            show_warnings(&warnings);
             become_program(command).into()
         }
         Err(failure) => failure,
     }
 }
 
-fn show(warnings: &[Warning]) {
+fn show_warnings(warnings: &[NormalizeWarning]) {
     for warning in warnings {
-        ui::note("warning", warning);
+        ui::print_note("warning", warning);
     }
 }

@@ -4,66 +4,90 @@ mod hooks;
 
 use std::fmt::Write;
 
-use amplihack_agent::{AgentBinary, Trust};
-use amplihack_launcher::doctor::{Channels, Found, Probed, Report, examine};
+use amplihack_agent::{AgentBinary, RowTrust};
+use amplihack_launcher::discover::discover_all;
+use amplihack_launcher::doctor::{AgentChannels, DoctorReport, FoundAgent, ProbeSummary, examine_machine};
+use amplihack_probe::bench::ProbeBench;
+use amplihack_probe::drive::DriveError;
+use amplihack_probe::model::ModelServer;
 use amplihack_probe::prove;
-use amplihack_utils::config::Config;
+use amplihack_utils::config::LayeredConfig;
 use amplihack_utils::env::Env;
 use amplihack_utils::prompt_delivery::DeliveryMode;
 use serde_json::{Value, json};
 
-use crate::cli::DoctorArgs;
-use crate::commands::{current_dir, runtime};
-use crate::ui::{self, Failure};
+use crate::cli::LocalDoctorArgs;
+use crate::commands::{build_runtime, current_dir};
+use crate::ui::{self, CommandFailure};
 
 /// Prints the report; 1 if something is broken. With `--prove` drives the installed agents first.
-pub(crate) fn run(args: &DoctorArgs, env: &Env) -> Result<u8, Failure> {
+pub(crate) fn run_doctor(args: &LocalDoctorArgs, env: &Env) -> Result<u8, CommandFailure> {
     let cwd = current_dir()?;
-    let config = Config::load(env, &cwd, &[])?;
+    let config = LayeredConfig::load(env, &cwd, &[])?;
     super::config::show_warnings(&config);
     let unproved = match &args.prove {
         Some(agents) => prove_all(agents, env, &config)?,
         None => Vec::new(),
     };
-    let mut report = examine(env, &config, &cwd);
+    let mut report = examine_machine(env, &config, &cwd);
     report.broken.extend(unproved);
     if args.json {
-        ui::data(&format!("{:#}\n", as_json(&report)))?;
+        ui::print_data(&format!("{:#}\n", as_json(&report)))?;
     } else {
-        ui::data(&as_text(&report, env))?;
+        ui::print_data(&as_text(&report, env))?;
     }
     Ok(u8::from(!report.broken.is_empty()))
 }
 
 /// Proves the agents `named`, or all; says what was seen, and returns what is broken besides refuted channels and guards,
 /// which the report finds in the stored proofs.
-fn prove_all(named: &[AgentBinary], env: &Env, config: &Config) -> Result<Vec<String>, Failure> {
+fn prove_all(
+    named: &[AgentBinary],
+    env: &Env,
+    config: &LayeredConfig,
+) -> Result<Vec<String>, CommandFailure> {
     let agents = if named.is_empty() { &AgentBinary::ALL } else { named };
-    let runtime = runtime()?;
+    let runtime = build_runtime()?;
+    let server = runtime.block_on(ModelServer::start()).map_err(|source| DriveError::Io {
+        what: "the loopback model server could not be started",
+        source,
+    })?;
+    let bench = ProbeBench::new(env.get("PATH"), server)?;
     let mut broken = Vec::new();
-    for agent in agents {
-        let result = prove::prove(*agent, env, config, &runtime);
-        for line in prove::lines(*agent, &result) {
-            ui::note("prove", line);
+    std::thread::scope(|scope| {
+        // The report asks every agent for its version; that takes seconds of those that are not proved, too.
+        scope.spawn(|| discover_all(agents, env, config));
+        let on = (&bench, &runtime);
+        let proofs: Vec<_> = agents
+            .iter()
+            .map(|agent| (*agent, scope.spawn(move || prove::prove_agent(*agent, env, config, on))))
+            .collect();
+        for (agent, proof) in proofs {
+            let result = proof.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            for line in prove::report_lines(agent, &result) {
+                ui::print_note("prove", line);
+            }
+            match &result {
+                // Who names an agent wants a proof; otherwise one that is not there or cannot be proved is a note.
+                Err(error) if !named.is_empty() || !error.is_expected() => {
+                    broken.push(format!("{agent}: nothing proved: {error}"));
+                }
+                Ok(proof) => broken.extend(prove::unknown_lines(agent, proof)),
+                Err(_) => {}
+            }
         }
-        // Who names an agent wants a proof; otherwise one that is not there or cannot be proved is a note.
-        if let Err(error) = &result
-            && (!named.is_empty() || !error.is_expected())
-        {
-            broken.push(format!("{agent}: nothing proved: {error}"));
-        }
-    }
+    });
     Ok(broken)
 }
 
-fn as_text(report: &Report, env: &Env) -> String {
+fn as_text(report: &DoctorReport, env: &Env) -> String {
     let mut out = String::from("Prompt delivery\n");
     let _ = writeln!(out, "  requested: {}", report.requested);
     let _ = writeln!(out, "  auto threshold: {} bytes", report.auto_threshold);
-    if amplihack_utils::sabotage::active("delivery-doctor-raw-value") {
+    if amplihack_utils::sabotage::is_active("delivery-doctor-raw-value") {
         let _ = writeln!(out, "  value: {:?}", env.get("AMPLIHACK_PROMPT_DELIVERY"));
     }
-    if amplihack_utils::sabotage::active("delivery-doctor-deterministic") {
+    if amplihack_utils::sabotage::is_active("delivery-doctor-deterministic") {
         let _ = writeln!(out, "  process: {}", std::process::id());
     }
     for channels in &report.channels {
@@ -94,8 +118,8 @@ fn as_text(report: &Report, env: &Env) -> String {
     out
 }
 
-fn channels_text(out: &mut String, channels: &Channels) {
-    let _ = writeln!(out, "    capabilities: {}", names(&channels.capabilities));
+fn channels_text(out: &mut String, channels: &AgentChannels) {
+    let _ = writeln!(out, "    capabilities: {}", mode_names(&channels.capabilities));
     let _ = writeln!(out, "    note: {}", channels.note);
     let _ = writeln!(out, "    effective for long prompt: {}", channels.effective);
     if let Some(warning) = &channels.warning {
@@ -106,26 +130,39 @@ fn channels_text(out: &mut String, channels: &Channels) {
     }
 }
 
-fn names(modes: &[DeliveryMode]) -> String {
+fn mode_names(modes: &[DeliveryMode]) -> String {
     modes.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
-fn found_text(found: &Found) -> String {
+fn found_text(found: &FoundAgent) -> String {
     let version = found.version.as_deref().unwrap_or("version unknown");
     let proof = match &found.probed {
-        Some(probed) => seen(probed),
-        None => trust(found.trust).to_owned(),
+        Some(probed) => probe_summary(probed),
+        None => trust_text(found.trust).to_owned(),
     };
-    format!("{version}, {proof}, {}", found.path.display())
+    format!("{version}, {proof}{}, {}", unproved_guard(found), found.path.display())
 }
 
-/// What a probe here showed, in a few words.
-fn seen(probed: &Probed) -> String {
+/// Returns the remark about a guard that was not proved for this program.
+fn unproved_guard(found: &FoundAgent) -> &'static str {
+    let is_tried = found.probed.as_ref().is_some_and(|probed| !probed.guard.is_empty());
+    match found.guard_trust {
+        Some(RowTrust::Proved) | None => "",
+        Some(_) if is_tried => "",
+        Some(RowTrust::Documented) => ", the guard documented, not proved",
+        Some(RowTrust::UnknownVersion) => {
+            ", the guard not proved at this version: `doctor --prove` shows whether it holds"
+        }
+    }
+}
+
+/// Returns a few words on the result of a probe here.
+fn probe_summary(probed: &ProbeSummary) -> String {
     let mut refuted = Vec::new();
     if !probed.refuted.is_empty() {
-        refuted.push(format!("prompts by {}", names(&probed.refuted)));
+        refuted.push(format!("prompts by {}", mode_names(&probed.refuted)));
     }
-    if probed.guard.iter().any(|leg| !leg.held) {
+    if probed.guard.iter().any(|leg| leg.held == Some(false)) {
         refuted.push("the guard".to_owned());
     }
     match refuted.join(" and ") {
@@ -135,20 +172,20 @@ fn seen(probed: &Probed) -> String {
 }
 
 /// A line for each leg of the guard's proof.
-fn guard_text(found: &Found) -> String {
+fn guard_text(found: &FoundAgent) -> String {
     let legs = found.probed.iter().flat_map(|probed| &probed.guard);
     legs.fold(String::new(), |text, leg| text + &format!("\n    {leg}"))
 }
 
-fn trust(trust: Trust) -> &'static str {
+fn trust_text(trust: RowTrust) -> &'static str {
     match trust {
-        Trust::Proved => "prompt channels proved at this version",
-        Trust::Documented => "prompt channels documented, not proved",
-        Trust::UnknownVersion => "prompt channels not proved at this version",
+        RowTrust::Proved => "prompt channels proved at this version",
+        RowTrust::Documented => "prompt channels documented, not proved",
+        RowTrust::UnknownVersion => "prompt channels not proved at this version",
     }
 }
 
-fn as_json(report: &Report) -> Value {
+fn as_json(report: &DoctorReport) -> Value {
     json!({
         "prompt_delivery": {
             "requested": report.requested.to_string(),
@@ -173,7 +210,7 @@ fn as_json(report: &Report) -> Value {
                 "found": true,
                 "path": found.path,
                 "version": found.version,
-                "proved": found.trust == Trust::Proved,
+                "proved": found.trust == RowTrust::Proved,
                 "probed_here_at": found.probed.as_ref().map(|probed| &probed.at),
                 "refuted_here": found.probed.iter().flat_map(|probed| &probed.refuted)
                     .map(ToString::to_string).collect::<Vec<_>>(),

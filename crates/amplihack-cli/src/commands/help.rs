@@ -6,43 +6,43 @@ mod topics;
 use amplihack_utils::env::Env;
 use clap::{Command, CommandFactory};
 
-use crate::cli::{Cli, HelpArgs};
-use crate::ui::{self, Failure};
+use crate::cli::{AmplihackCli, HelpArgs};
+use crate::ui::{self, CommandFailure};
 
 use topics::TOPICS;
 
-/// What a page is as wide as where nobody says.
+/// Width of a page, in columns, if nothing else gives one.
 const WIDTH: u16 = 100;
 
 /// Prints the list of topics, a topic, a command's help, or both where a topic is called as a command.
-pub(crate) fn run(args: &HelpArgs, env: &Env) -> Result<u8, Failure> {
+pub(crate) fn show_help(args: &HelpArgs, env: &Env) -> Result<u8, CommandFailure> {
     let Some(first) = args.words.first() else {
-        ui::data(&list())?;
+        ui::print_data(&list_topics())?;
         return Ok(0);
     };
     let width = env.text("COLUMNS").and_then(|text| text.parse().ok()).unwrap_or(WIDTH).clamp(40, 200);
     let topic = TOPICS.iter().find(|topic| args.words.len() == 1 && topic.name == first);
-    let command = command(&args.words);
+    let command = find_command(&args.words);
     let text = match (topic, command) {
         (None, Err(failure)) => return Err(failure),
-        (Some(topic), Err(_)) => markdown::plain(&topic.text(), width),
+        (Some(topic), Err(_)) => markdown::render_plain(&topic.text(), width),
         (None, Ok(mut command)) => command.render_long_help().to_string(),
         (Some(topic), Ok(mut command)) => {
-            format!("{}\n{}", command.render_long_help(), markdown::plain(&topic.text(), width))
+            format!("{}\n{}", command.render_long_help(), markdown::render_plain(&topic.text(), width))
         }
     };
-    ui::data(&text)?;
+    ui::print_data(&text)?;
     Ok(0)
 }
 
 /// The command that `words` name, built whole, from the program down.
-pub(crate) fn command(words: &[String]) -> Result<Command, Failure> {
-    let mut command = Cli::command();
+pub(crate) fn find_command(words: &[String]) -> Result<Command, CommandFailure> {
+    let mut command = AmplihackCli::command();
     command.build();
     for word in words {
         let found = command.get_subcommands().find(|below| below.get_name() == word).cloned();
         let Some(mut found) = found else {
-            return Err(Failure::usage(
+            return Err(CommandFailure::bad_usage(
                 format!("there is no topic and no command `{}`", words.join(" ")),
                 "`amplihack help` lists the topics, `amplihack --help` the commands",
             ));
@@ -53,7 +53,7 @@ pub(crate) fn command(words: &[String]) -> Result<Command, Failure> {
     Ok(command)
 }
 
-fn list() -> String {
+fn list_topics() -> String {
     let longest = TOPICS.iter().map(|topic| topic.name.len()).max().unwrap_or_default();
     let lines: Vec<String> =
         TOPICS.iter().map(|topic| format!("  {:longest$}  {}\n", topic.name, topic.about)).collect();

@@ -4,32 +4,34 @@ use std::fmt::Write;
 use std::path::Path;
 
 use amplihack_agent::AgentBinary;
-use amplihack_hooks::export::export;
-use amplihack_hooks::guard::policy;
+use amplihack_hooks::export::export_policy;
+use amplihack_hooks::guard::load_policy;
 use amplihack_launcher::install::{
-    Answer, Done, InstallError, Request, Scope, Trial, found, install, shown, try_out,
+    InstallError, InstallReport, InstallRequest, InstallScope, RegistrationTrial, TrialAnswer, display_path,
+    found_agents, install_hooks, try_out,
 };
 use amplihack_launcher::own_program;
-use amplihack_utils::config::Config;
+use amplihack_utils::config::LayeredConfig;
 use amplihack_utils::env::Env;
 use serde_json::{Value, json};
 
 use crate::cli::{InstallArgs, ScopeArg};
 use crate::commands::current_dir;
-use crate::ui::{self, Failure};
+use crate::ui::{self, CommandFailure};
 
 /// Installs, tells what became of each file, and with `--verify` what each registered command answers.
-pub(crate) fn run(args: &InstallArgs, env: &Env) -> Result<u8, Failure> {
+pub(crate) fn run_install(args: &InstallArgs, env: &Env) -> Result<u8, CommandFailure> {
     let cwd = current_dir()?;
-    let config = Config::load(env, &cwd, &[])?;
+    let config = LayeredConfig::load(env, &cwd, &[])?;
     super::config::show_warnings(&config);
-    let scope = scope(args.scope, &cwd)?;
-    let agents = if args.agent.is_empty() { found(env, &config)? } else { args.agent.clone() };
-    let program =
-        own_program().map_err(|error| Failure::system("the guard's program could not be found", &error))?;
+    let scope = resolve_scope(args.scope, &cwd)?;
+    let agents = if args.agent.is_empty() { found_agents(env, &config)? } else { args.agent.clone() };
+    let program = own_program()
+        .map_err(|error| CommandFailure::from_io_error("the guard's program could not be found", &error))?;
     let rules = if agents.contains(&AgentBinary::Amp) { amp_rules(env, &cwd, &config)? } else { Vec::new() };
-    let request = Request { scope: scope.clone(), program, policy: Some(config.policy().to_owned()), rules };
-    let done = install(&agents, &request, env)?;
+    let request =
+        InstallRequest { scope: scope.clone(), program, policy: Some(config.policy().to_owned()), rules };
+    let done = install_hooks(&agents, &request, env)?;
     let mut trials = Vec::new();
     if args.verify {
         for agent in &agents {
@@ -41,12 +43,15 @@ pub(crate) fn run(args: &InstallArgs, env: &Env) -> Result<u8, Failure> {
         if args.verify {
             object["verified"] = trials.iter().map(|(agent, trials)| trials_json(*agent, trials)).collect();
         }
-        ui::data(&format!("{object:#}\n"))?;
+        ui::print_data(&format!("{object:#}\n"))?;
     } else {
-        ui::data(&(as_text(&done, env) + &trials_text(&trials)))?;
+        ui::print_data(&(as_text(&done, env) + &trials_text(&trials)))?;
     }
-    let fault = |(agent, trials): &(AgentBinary, Vec<Trial>)| {
-        trials.iter().find_map(Trial::fault).map(|why| InstallError::Unheld { agent: *agent, why })
+    let fault = |(agent, trials): &(AgentBinary, Vec<RegistrationTrial>)| {
+        trials
+            .iter()
+            .find_map(RegistrationTrial::describe_fault)
+            .map(|why| InstallError::Unheld { agent: *agent, why })
     };
     match trials.iter().find_map(fault) {
         Some(error) => Err(error.into()),
@@ -55,27 +60,27 @@ pub(crate) fn run(args: &InstallArgs, env: &Env) -> Result<u8, Failure> {
 }
 
 /// The policy as Amp's permission rules.
-fn amp_rules(env: &Env, cwd: &Path, config: &Config) -> Result<Vec<Value>, Failure> {
-    let policy = policy(env, cwd, Some(config.policy()))?;
-    let rules = export(&policy, AgentBinary::Amp)?.rules;
+fn amp_rules(env: &Env, cwd: &Path, config: &LayeredConfig) -> Result<Vec<Value>, CommandFailure> {
+    let policy = load_policy(env, cwd, Some(config.policy()))?;
+    let rules = export_policy(&policy, AgentBinary::Amp)?.rules;
     Ok(rules.iter().filter_map(|rule| serde_json::from_str(&rule.pattern).ok()).collect())
 }
 
 /// The scope that a word of the command line means here.
-pub(super) fn scope(word: ScopeArg, cwd: &Path) -> Result<Scope, InstallError> {
+pub(super) fn resolve_scope(word: ScopeArg, cwd: &Path) -> Result<InstallScope, InstallError> {
     match word {
-        ScopeArg::User => Ok(Scope::User),
-        ScopeArg::Repo => Scope::repository(cwd),
+        ScopeArg::User => Ok(InstallScope::User),
+        ScopeArg::Repo => InstallScope::from_directory(cwd),
     }
 }
 
 /// Every agent with its files.
-pub(super) fn as_text(done: &[Done], env: &Env) -> String {
+pub(super) fn as_text(done: &[InstallReport], env: &Env) -> String {
     let mut out = String::new();
     for done in done {
         let _ = writeln!(out, "{}", done.agent);
         for (path, outcome) in &done.files {
-            let _ = writeln!(out, "  {}: {}", outcome.name(), shown(path, env));
+            let _ = writeln!(out, "  {}: {}", outcome.name(), display_path(path, env));
         }
         for note in &done.notes {
             let _ = writeln!(out, "  note: {note}");
@@ -87,10 +92,10 @@ pub(super) fn as_text(done: &[Done], env: &Env) -> String {
     out
 }
 
-/// The same for programs.
-pub(super) fn as_json(done: &[Done]) -> Value {
-    let files = |done: &Done| -> Vec<Value> {
-        let one = |(path, outcome): &(std::path::PathBuf, amplihack_launcher::install::Outcome)| json!({"path": path, "outcome": outcome.name()});
+/// Returns the result of an installation as JSON.
+pub(super) fn as_json(done: &[InstallReport]) -> Value {
+    let files = |done: &InstallReport| -> Vec<Value> {
+        let one = |(path, outcome): &(std::path::PathBuf, amplihack_launcher::install::FileOutcome)| json!({"path": path, "outcome": outcome.name()});
         done.files.iter().map(one).collect()
     };
     json!({
@@ -102,7 +107,7 @@ pub(super) fn as_json(done: &[Done]) -> Value {
     })
 }
 
-fn trials_text(trials: &[(AgentBinary, Vec<Trial>)]) -> String {
+fn trials_text(trials: &[(AgentBinary, Vec<RegistrationTrial>)]) -> String {
     let mut out = String::new();
     for (agent, trials) in trials.iter().filter(|(_, trials)| !trials.is_empty()) {
         let _ = writeln!(out, "\n{agent} answers");
@@ -112,11 +117,11 @@ fn trials_text(trials: &[(AgentBinary, Vec<Trial>)]) -> String {
                     out,
                     "  {}: harmless call {}, forbidden call {}",
                     trial.event,
-                    runs(&trial.harmless),
-                    runs(forbidden)
+                    answer_word(&trial.harmless),
+                    answer_word(forbidden)
                 ),
                 None if trial.harmless.object.is_null() => writeln!(out, "  {}: nothing to say", trial.event),
-                None => writeln!(out, "  {}: {}", trial.event, short(&trial.harmless.object)),
+                None => writeln!(out, "  {}: {}", trial.event, shorten_json(&trial.harmless.object)),
             };
         }
     }
@@ -124,19 +129,18 @@ fn trials_text(trials: &[(AgentBinary, Vec<Trial>)]) -> String {
 }
 
 /// An answer on one line; words for the model can be many.
-fn short(object: &Value) -> String {
+fn shorten_json(object: &Value) -> String {
     const WIDTH: usize = 100;
     let text = object.to_string();
     if text.chars().count() <= WIDTH { text } else { text.chars().take(WIDTH).chain(['…']).collect() }
 }
 
-fn runs(answer: &Answer) -> &'static str {
+fn answer_word(answer: &TrialAnswer) -> &'static str {
     if answer.stopped { "stopped" } else { "runs" }
 }
 
-fn trials_json(agent: AgentBinary, trials: &[Trial]) -> Value {
-    let answer =
-        |answer: &Answer| json!({"stopped": answer.stopped, "code": answer.code, "object": answer.object});
+fn trials_json(agent: AgentBinary, trials: &[RegistrationTrial]) -> Value {
+    let answer = |answer: &TrialAnswer| json!({"stopped": answer.stopped, "code": answer.code, "object": answer.object});
     json!({
         "agent": agent.name(),
         "events": trials.iter().map(|trial| json!({
@@ -144,7 +148,7 @@ fn trials_json(agent: AgentBinary, trials: &[Trial]) -> Value {
             "command": trial.command,
             "harmless": answer(&trial.harmless),
             "forbidden": trial.forbidden.as_ref().map(answer),
-            "fault": trial.fault(),
+            "fault": trial.describe_fault(),
         })).collect::<Vec<_>>(),
     })
 }

@@ -6,12 +6,12 @@ use clap_mangen::Man;
 
 use crate::cli::ManArgs;
 use crate::commands::help;
-use crate::ui::{self, Failure};
+use crate::ui::{self, CommandFailure};
 
 /// Prints the page of the command.
-pub(crate) fn run(args: &ManArgs) -> Result<u8, Failure> {
-    let command = help::command(&args.words)?;
+pub(crate) fn print_man_page(args: &ManArgs) -> Result<u8, CommandFailure> {
+    let command = help::find_command(&args.words)?;
     let page = Man::new(command).source(concat!("amplihack ", env!("CARGO_PKG_VERSION"))).manual("amplihack");
-    ui::stream(|out: &mut dyn Write| page.render(&mut &mut *out))?;
+    ui::stream_stdout(|out: &mut dyn Write| page.render(&mut &mut *out))?;
     Ok(0)
 }

@@ -1,4 +1,4 @@
-//! One file a verb: parse, call, render.
+//! Commands, a file for each verb: parse, call, render.
 
 pub(crate) mod amp;
 pub(crate) mod audit;
@@ -26,47 +26,51 @@ mod which;
 use amplihack_agent::AgentBinary;
 use amplihack_utils::env::Env;
 
-use crate::cli::{AmpArgs, Cli, Command, CopilotArgs};
-use crate::ui::Failure;
+use crate::cli::{AmpArgs, AmplihackCli, AmplihackCommand, CopilotArgs};
+use crate::ui::CommandFailure;
 
 /// Runs the command and returns the exit code.
-pub(crate) fn run(cli: Cli, env: &Env) -> Result<u8, Failure> {
+pub(crate) fn run_command(cli: AmplihackCli, env: &Env) -> Result<u8, CommandFailure> {
     match cli.command {
-        Command::Claude(args) => launch::run(Some(AgentBinary::Claude), args, env),
-        Command::Copilot(CopilotArgs { command: Some(command), .. }) => copilot::run(command, env),
-        Command::Copilot(args) => launch::run(Some(AgentBinary::Copilot), args.launch, env),
-        Command::Codex(args) => launch::run(Some(AgentBinary::Codex), args, env),
-        Command::Amplifier(args) => launch::run(Some(AgentBinary::Amplifier), args, env),
-        Command::Amp(AmpArgs { command: Some(command), .. }) => amp::run(command, env),
-        Command::Amp(args) => launch::run(Some(AgentBinary::Amp), args.launch, env),
-        Command::Gemini(args) => launch::run(Some(AgentBinary::Gemini), args, env),
-        Command::Launch(args) => launch::run(None, args, env),
-        Command::Which(args) => which::run(&args, env),
-        Command::Doctor(args) => doctor::run(&args, env),
-        Command::Demo(args) => demo::run(&args, env),
-        Command::Install(args) => install::run(&args, env),
-        Command::Uninstall(args) => uninstall::run(&args, env),
-        Command::Recipe(command) => recipe::run(command, env),
-        Command::Auto(args) => auto::run(args, env),
-        Command::Parallel(args) => parallel::run(args, env),
-        Command::Remote(command) => remote::run(*command, env),
-        Command::Sessions(command) => sessions::run(command, env),
-        Command::Stream(command) => stream::run(command),
-        Command::Config(command) => config::run(command, env),
-        Command::Policy(command) => policy::run(command, env),
-        Command::Audit(command) => audit::run(command, env),
-        Command::Completions(args) => completions::run(&args),
-        Command::Help(args) => help::run(&args, env),
-        Command::Man(args) => man::run(&args),
+        AmplihackCommand::Claude(args) => launch::run_launch(Some(AgentBinary::Claude), args, env),
+        AmplihackCommand::Copilot(CopilotArgs { command: Some(command), .. }) => {
+            copilot::run_copilot_command(command, env)
+        }
+        AmplihackCommand::Copilot(args) => launch::run_launch(Some(AgentBinary::Copilot), args.launch, env),
+        AmplihackCommand::Codex(args) => launch::run_launch(Some(AgentBinary::Codex), args, env),
+        AmplihackCommand::Amplifier(args) => launch::run_launch(Some(AgentBinary::Amplifier), args, env),
+        AmplihackCommand::Amp(AmpArgs { command: Some(command), .. }) => amp::run_amp_command(command, env),
+        AmplihackCommand::Amp(args) => launch::run_launch(Some(AgentBinary::Amp), args.launch, env),
+        AmplihackCommand::Gemini(args) => launch::run_launch(Some(AgentBinary::Gemini), args, env),
+        AmplihackCommand::Launch(args) => launch::run_launch(None, args, env),
+        AmplihackCommand::Which(args) => which::print_agent_in_charge(&args, env),
+        AmplihackCommand::Doctor(args) => doctor::run_doctor(&args, env),
+        AmplihackCommand::Demo(args) => demo::run_demo(&args, env),
+        AmplihackCommand::Install(args) => install::run_install(&args, env),
+        AmplihackCommand::Uninstall(args) => uninstall::run_uninstall(&args, env),
+        AmplihackCommand::Recipe(command) => recipe::run_recipe_command(command, env),
+        AmplihackCommand::Auto(args) => auto::run_auto_command(args, env),
+        AmplihackCommand::Parallel(args) => parallel::run_parallel(args, env),
+        AmplihackCommand::Remote(command) => remote::run_remote_command(*command, env),
+        AmplihackCommand::Sessions(command) => sessions::run_sessions_command(command, env),
+        AmplihackCommand::Stream(command) => stream::run_stream_command(command),
+        AmplihackCommand::Config(command) => config::run_config_command(command, env),
+        AmplihackCommand::Policy(command) => policy::run_policy_command(command, env),
+        AmplihackCommand::Audit(command) => audit::run_audit_command(command, env),
+        AmplihackCommand::Completions(args) => completions::print_completions(&args),
+        AmplihackCommand::Help(args) => help::show_help(&args, env),
+        AmplihackCommand::Man(args) => man::print_man_page(&args),
     }
 }
 
 /// The current directory, without which nothing can be said of a repository.
-fn current_dir() -> Result<std::path::PathBuf, Failure> {
-    std::env::current_dir().map_err(|error| Failure::system("the current directory cannot be used", &error))
+fn current_dir() -> Result<std::path::PathBuf, CommandFailure> {
+    std::env::current_dir()
+        .map_err(|error| CommandFailure::from_io_error("the current directory cannot be used", &error))
 }
 
 /// A runtime on this thread; the agent's pipes and its end are all that it waits for.
-fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
-    amplihack_session::runtime().map_err(|error| Failure::system("the runtime could not be started", &error))
+fn build_runtime() -> Result<tokio::runtime::Runtime, CommandFailure> {
+    amplihack_session::build_runtime()
+        .map_err(|error| CommandFailure::from_io_error("the runtime could not be started", &error))
 }

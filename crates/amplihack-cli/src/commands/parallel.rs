@@ -6,50 +6,50 @@ use std::fmt::Write;
 use std::path::Path;
 
 use amplihack_agent::AgentBinary;
-use amplihack_orchestration::parallel::{Job, at_once, is_ambiguous, tasks, title};
+use amplihack_orchestration::parallel::{ParallelJob, is_ambiguous, run_jobs, split_tasks, task_title};
 use amplihack_orchestration::parallel_journal::{self, RunGroup, carry_out};
-use amplihack_orchestration::race::{Race, code};
-use amplihack_orchestration::turns::Checked;
-use amplihack_orchestration::{AutoError, Progress, RunExtension, Spec, Summary};
-use amplihack_session::Interrupts;
+use amplihack_orchestration::race::{RunRace, combined_exit_code};
+use amplihack_orchestration::turns::VerificationResult;
+use amplihack_orchestration::{AutoError, AutoProgress, AutoRunSpec, AutoRunSummary, RunExtension};
+use amplihack_session::InterruptSignals;
 use amplihack_utils::env::Env;
-use amplihack_utils::error::Explain;
+use amplihack_utils::error::ErrorExplanation;
 use amplihack_utils::launcher_context::SessionId;
 use serde_json::{Value, json};
 
-use super::auto::board::{Board, diff_size};
-use super::auto::{House, extension, ticking, warn_of_permissions};
-use super::runtime;
+use super::auto::display::{ProgressDisplay, diff_size};
+use super::auto::{UnattendedContext, await_with_ticks, run_extension, warn_of_permissions};
+use super::build_runtime;
 use super::sessions::first_words;
-use crate::cli::{ParallelArgs, Running, Unattended};
+use crate::cli::{AgentRunArgs, ParallelArgs, UnattendedArgs};
 use crate::input::task_text;
-use crate::ui::{self, Failure, line};
+use crate::ui::{self, CommandFailure, json_line};
 
 /// Runs the command and returns the exit code.
-pub(crate) fn run(args: ParallelArgs, env: &Env) -> Result<u8, Failure> {
-    let interrupts = Interrupts::listen();
+pub(crate) fn run_parallel(args: ParallelArgs, env: &Env) -> Result<u8, CommandFailure> {
+    let interrupts = InterruptSignals::listen_from_now();
     let ParallelArgs { task_file, one_per_line, agents, max, race, resume, running, unattended } = args;
     if let Some(id) = resume {
-        return continued(&id, running, unattended, env, interrupts);
+        return continue_group(&id, running, unattended, env, interrupts);
     }
     let Some(task_file) = task_file else {
-        return Err(Failure::usage("there is no task", "give --task-file FILE, or --resume ID"));
+        return Err(CommandFailure::bad_usage("there is no task", "give --task-file FILE, or --resume ID"));
     };
-    let unattended = Unattended { worktree: true, ..unattended };
+    let unattended = UnattendedArgs { worktree: true, ..unattended };
     let text = task_text(&task_file)?;
-    let house = House::open(env, interrupts)?;
-    let agents = if agents.is_empty() { vec![house.in_charge()] } else { agents };
+    let house = UnattendedContext::for_current_dir(env, interrupts)?;
+    let agents = if agents.is_empty() { vec![house.agent_in_charge()] } else { agents };
     let asked: Vec<(AgentBinary, String)> = if race {
         agents.into_iter().map(|agent| (agent, text.clone())).collect()
     } else {
-        let parts = tasks(&text);
+        let parts = split_tasks(&text);
         if !one_per_line && is_ambiguous(&text) {
             return Err(cut_unseen(&task_file, &parts));
         }
         agents.into_iter().cycle().zip(parts).collect()
     };
     if asked.is_empty() {
-        return Err(Failure::usage(
+        return Err(CommandFailure::bad_usage(
             format!("{} holds no task", task_file.display()),
             "write one a line, or separate them by lines of ---",
         ));
@@ -59,45 +59,50 @@ pub(crate) fn run(args: ParallelArgs, env: &Env) -> Result<u8, Failure> {
     }
     let specs = asked
         .into_iter()
-        .map(|(agent, task)| house.spec(agent, task, &running, unattended.clone()))
+        .map(|(agent, task)| house.run_spec(agent, task, &running, unattended.clone()))
         .collect::<Result<Vec<_>, _>>()?;
     // In a race all have to be under way, whatever else was asked for.
     let max = if race { specs.len() } else { usize::try_from(max).unwrap_or(1) };
     let home = env.amplihack_home().ok_or(AutoError::NoHome)?;
-    finish(&house, RunGroup::begin(&home, specs, max, race)?, &RunExtension::default(), running.json)
+    finish_group(&house, RunGroup::begin(&home, specs, max, race)?, &RunExtension::default(), running.json)
 }
 
 /// Continues the group of runs that is meant by `id`, in the directory that is recorded for it.
-fn continued(
+fn continue_group(
     id: &str,
-    running: Running,
-    unattended: Unattended,
+    running: AgentRunArgs,
+    unattended: UnattendedArgs,
     env: &Env,
-    interrupts: Interrupts,
-) -> Result<u8, Failure> {
+    interrupts: InterruptSignals,
+) -> Result<u8, CommandFailure> {
     let json = running.json;
-    let extension = extension(running, unattended)?;
+    let extension = run_extension(running, unattended)?;
     let home = env.amplihack_home().ok_or(AutoError::NoHome)?;
-    let group = RunGroup::open(&home, parallel_journal::find(&home, id)?)?;
+    let group = RunGroup::open(&home, parallel_journal::find_group(&home, id)?)?;
     // A group that is complete needs no directory; a run that is not names the one that is gone.
     let cwd = group.specs.first().map(|spec| &spec.cwd).filter(|cwd| cwd.is_dir()).unwrap_or(&home);
-    let house = House::at(cwd.clone(), env, interrupts)?;
-    finish(&house, group, &extension, json)
+    let house = UnattendedContext::for_directory(cwd.clone(), env, interrupts)?;
+    finish_group(&house, group, &extension, json)
 }
 
 /// Carries a group of runs out, prints its table, and returns the exit code.
-fn finish(house: &House<'_>, group: RunGroup, extension: &RunExtension, json: bool) -> Result<u8, Failure> {
+fn finish_group(
+    house: &UnattendedContext<'_>,
+    group: RunGroup,
+    extension: &RunExtension,
+    json: bool,
+) -> Result<u8, CommandFailure> {
     let (id, specs, race) = (group.id.clone(), group.specs.clone(), group.race);
     show_tasks(&specs, race, json)?;
     if json {
-        ui::data(&line(&json!({ "type": "parallel", "id": id.as_str(), "tasks": specs.len() }))?)?;
+        ui::print_data(&json_line(&json!({ "type": "parallel", "id": id.as_str(), "tasks": specs.len() }))?)?;
     } else {
-        ui::note("parallel", format_args!("{id}, {} tasks", specs.len()));
+        ui::print_note("parallel", format_args!("{id}, {} tasks", specs.len()));
     }
-    let results = drive(house, group, extension, json)?;
+    let results = drive_group(house, group, extension, json)?;
     let arrived = results.arrived.into_inner();
     let winner = race.then(|| {
-        Race::winner(&arrived, |number| {
+        RunRace::pick_winner(&arrived, |number| {
             results.ends.get(number).and_then(|end| end.as_ref().ok()).map(|summary| summary.end.outcome())
         })
     });
@@ -113,20 +118,23 @@ fn finish(house: &House<'_>, group: RunGroup, extension: &RunExtension, json: bo
         })
         .collect();
     if json {
-        let objects: Vec<Value> = rows.iter().map(TaskRow::object).collect();
-        let shared = shared(&rows).into_iter().map(|(file, tasks)| json!({ "file": file, "tasks": tasks }));
+        let objects: Vec<Value> = rows.iter().map(TaskRow::to_json).collect();
+        let shared =
+            shared_files(&rows).into_iter().map(|(file, tasks)| json!({ "file": file, "tasks": tasks }));
         let shared: Vec<Value> = shared.collect();
-        ui::data(&line(&json!({ "type": "table", "id": id.as_str(), "runs": objects, "shared": shared }))?)?;
+        ui::print_data(&json_line(
+            &json!({ "type": "table", "id": id.as_str(), "runs": objects, "shared": shared }),
+        )?)?;
     } else {
-        ui::shown(&table(&rows, race))?;
+        ui::print_visible(&render_table(&rows, race))?;
     }
     for summary in results.ends.iter().flatten() {
-        super::telemetry::of_run(summary.id.as_str(), house.env);
+        super::telemetry::report_run(summary.id.as_str(), house.env);
     }
     let unfinished =
         results.ends.iter().any(|end| !end.as_ref().is_ok_and(|summary| summary.end.is_success()));
     if unfinished && winner.flatten().is_none() && !json {
-        ui::note(
+        ui::print_note(
             "hint",
             format_args!(
                 "`amplihack parallel --resume {id}` continues what a signal or a kill ended and begins the rest; \
@@ -134,7 +142,7 @@ fn finish(house: &House<'_>, group: RunGroup, extension: &RunExtension, json: bo
             ),
         );
     }
-    let all = code(&results.ends);
+    let all = combined_exit_code(&results.ends);
     // A race is won by one.
     Ok(match winner {
         Some(Some(_)) => 0,
@@ -143,106 +151,114 @@ fn finish(house: &House<'_>, group: RunGroup, extension: &RunExtension, json: bo
     })
 }
 
-/// What came of all runs: their ends by number, and the order of their ends.
-struct Results {
-    ends: Vec<Result<Summary, AutoError>>,
+/// Results of all runs: their ends by number, and the order of their ends.
+struct ParallelResults {
+    ends: Vec<Result<AutoRunSummary, AutoError>>,
     arrived: RefCell<Vec<usize>>,
 }
 
-fn drive(
-    house: &House<'_>,
+fn drive_group(
+    house: &UnattendedContext<'_>,
     mut group: RunGroup,
     extension: &RunExtension,
     json: bool,
-) -> Result<Results, Failure> {
+) -> Result<ParallelResults, CommandFailure> {
     let (tasks, max, racing) = (group.specs.len(), group.max, group.race);
-    let titles = group.specs.iter().map(|spec| label(spec, racing)).collect();
-    let board = &Board::new(json, titles, house.env);
+    let titles = group.specs.iter().map(|spec| run_label(spec, racing)).collect();
+    let board = &ProgressDisplay::new(json, titles, house.env);
     let told: Vec<_> = (0..tasks)
-        .map(|number| move |id: &SessionId, progress: &Progress| board.take(number, id, progress))
+        .map(|number| {
+            move |id: &SessionId, progress: &AutoProgress| board.show_progress(number, id, progress)
+        })
         .collect();
-    let race = Race::of(tasks);
-    for (number, end) in group.ends(house.env).into_iter().filter(|_| racing) {
-        race.ended(number, end);
+    let race = RunRace::with_runs(tasks);
+    for (number, end) in group.recorded_ends(house.env).into_iter().filter(|_| racing) {
+        race.record_end(number, end);
     }
-    let shared = group.budget(house.env, extension)?;
+    let shared = group.shared_budget(house.env, extension)?;
     let group = RefCell::new(group);
     let arrived = RefCell::new(Vec::new());
-    let mut jobs: Vec<Job<'_, Result<Summary, AutoError>>> = Vec::new();
+    let mut jobs: Vec<ParallelJob<'_, Result<AutoRunSummary, AutoError>>> = Vec::new();
     for (number, told) in told.iter().enumerate() {
-        let Some(lane) = race.lane(number) else { continue };
-        let place = house.place(told, lane, shared.as_ref());
+        let Some(lane) = race.status_receiver(number) else { continue };
+        let place = house.run_context(told, lane, shared.as_ref());
         jobs.push(Box::pin(carry_out(place, &group, number, extension)));
     }
-    let done = |number: usize, result: &Result<Summary, AutoError>| {
+    let done = |number: usize, result: &Result<AutoRunSummary, AutoError>| {
         arrived.borrow_mut().push(number);
-        if let Err(error) = group.borrow_mut().ended(number, result) {
-            ui::note("warning", format_args!("the end of task {} is not recorded: {error}", number + 1));
+        if let Err(error) = group.borrow_mut().record_end(number, result) {
+            ui::print_note(
+                "warning",
+                format_args!("the end of task {} is not recorded: {error}", number + 1),
+            );
         }
         match result {
             // The signal was for all of them, those that wait included.
             Ok(summary) if summary.end.signal.is_some() => race.give_up(),
-            Ok(summary) if racing => race.ended(number, summary.end.outcome()),
+            Ok(summary) if racing => race.record_end(number, summary.end.outcome()),
             _ => {}
         }
     };
-    let ends = runtime()?.block_on(ticking(board, at_once(jobs, max, &done)));
-    Ok(Results { ends, arrived })
+    let ends = build_runtime()?.block_on(await_with_ticks(board, run_jobs(jobs, max, &done)));
+    Ok(ParallelResults { ends, arrived })
 }
 
-/// Whether a run that failed with `error` was begun at all: the others wait for a resume.
+/// Reports whether a run that failed with `error` was begun at all: the others wait for a resume.
 fn is_begun(error: &AutoError) -> bool {
     !matches!(error, AutoError::GivenUp | AutoError::Interrupted { .. } | AutoError::BudgetSpent { .. })
 }
 
-/// What names a run for a person: the first words of its task; in a race, its agent.
-fn label(spec: &Spec, racing: bool) -> String {
-    if racing { spec.agent.to_string() } else { title(&spec.task) }
+/// Returns the name of a run for a person: the first words of its task; in a race, its agent.
+fn run_label(spec: &AutoRunSpec, racing: bool) -> String {
+    if racing { spec.agent.to_string() } else { task_title(&spec.task) }
 }
 
 /// Shows the tasks before any of them begins.
-fn show_tasks(specs: &[Spec], race: bool, json: bool) -> Result<(), Failure> {
+fn show_tasks(specs: &[AutoRunSpec], race: bool, json: bool) -> Result<(), CommandFailure> {
     if json {
-        let task = |(number, spec): (usize, &Spec)| json!({ "task": number + 1, "agent": spec.agent, "title": title(&spec.task) });
+        let task = |(number, spec): (usize, &AutoRunSpec)| json!({ "task": number + 1, "agent": spec.agent, "title": task_title(&spec.task) });
         let tasks: Vec<Value> = specs.iter().enumerate().map(task).collect();
-        return ui::data(&line(&json!({ "type": "tasks", "tasks": tasks }))?);
+        return ui::print_data(&json_line(&json!({ "type": "tasks", "tasks": tasks }))?);
     }
     if let Some(spec) = specs.first().filter(|_| race) {
-        ui::note("one task", title(&spec.task));
+        ui::print_note("one task", task_title(&spec.task));
         return Ok(());
     }
     for (number, spec) in specs.iter().enumerate() {
-        ui::note(&format!("task {}", number + 1), format_args!("{} ({})", title(&spec.task), spec.agent));
+        ui::print_note(
+            &format!("task {}", number + 1),
+            format_args!("{} ({})", task_title(&spec.task), spec.agent),
+        );
     }
     Ok(())
 }
 
 /// Refuses a file that its author may have meant as fewer tasks than it has lines.
-fn cut_unseen(file: &Path, parts: &[String]) -> Failure {
+fn cut_unseen(file: &Path, parts: &[String]) -> CommandFailure {
     const SHOWN: usize = 8;
     let mut message = format!("{} looks like Markdown, and would be {} tasks:", file.display(), parts.len());
     for (number, part) in parts.iter().take(SHOWN).enumerate() {
-        let _ = write!(message, "\n  task {}: {}", number + 1, title(part));
+        let _ = write!(message, "\n  task {}: {}", number + 1, task_title(part));
     }
     if parts.len() > SHOWN {
         let _ = write!(message, "\n  … and {} more", parts.len() - SHOWN);
     }
-    Failure::usage(
+    CommandFailure::bad_usage(
         message,
         "separate the tasks by lines of ---, or give --one-per-line if each line is a task",
     )
 }
 
-/// One row of the table.
+/// A row of the table.
 struct TaskRow<'a> {
     number: usize,
-    spec: &'a Spec,
-    result: &'a Result<Summary, AutoError>,
+    spec: &'a AutoRunSpec,
+    result: &'a Result<AutoRunSummary, AutoError>,
     won: bool,
 }
 
 impl TaskRow<'_> {
-    fn object(&self) -> Value {
+    fn to_json(&self) -> Value {
         let Self { number, spec, result, won } = self;
         let words = first_words(&spec.task, WORDS);
         match result {
@@ -280,14 +296,14 @@ impl TaskRow<'_> {
     }
 
     /// The line of the table, and the lines below it.
-    fn text(&self, race: bool) -> String {
+    fn to_text(&self, race: bool) -> String {
         let number = self.number + 1;
         let words = first_words(&self.spec.task, WORDS);
         let summary = match self.result {
             Ok(summary) => summary,
             Err(error) => {
                 let end = if is_begun(error) { "failed" } else { "not begun" };
-                return row([&number.to_string(), &words, end, "-", "-", "-"])
+                return format_row([&number.to_string(), &words, end, "-", "-", "-"])
                     + &format!("      {}: {error}\n", self.spec.agent);
             }
         };
@@ -300,7 +316,7 @@ impl TaskRow<'_> {
         };
         let check = summary.check.map_or("-", checked_word);
         let cost = summary.end.usage.cost_usd.map_or_else(|| "-".to_owned(), |cost| format!("${cost:.4}"));
-        let mut out = row([&number.to_string(), &words, &end, &changed, check, &cost]);
+        let mut out = format_row([&number.to_string(), &words, &end, &changed, check, &cost]);
         if !summary.end.is_success() {
             let _ = writeln!(out, "      {}: {}", summary.agent, summary.end.reason());
         }
@@ -316,28 +332,28 @@ impl TaskRow<'_> {
 /// The most characters of a task in the table.
 const WORDS: usize = 24;
 
-fn row([task, words, end, changed, check, cost]: [&str; 6]) -> String {
+fn format_row([task, words, end, changed, check, cost]: [&str; 6]) -> String {
     let text = format!("{task:>4}  {words:<WORDS$}  {end:<11} {changed:<19} {check:<7} {cost}");
     format!("{}\n", text.trim_end())
 }
 
-/// What the checks of a run came to, in a word.
-fn checked_word(checked: Checked) -> &'static str {
+/// Returns the result of the checks of a run, in a word.
+fn checked_word(checked: VerificationResult) -> &'static str {
     match checked {
-        Checked::Passed => "passed",
-        Checked::Unproved => "none",
-        Checked::Refuted => "failed",
-        Checked::Unchanged => "nothing",
+        VerificationResult::Passed => "passed",
+        VerificationResult::Unproved => "none",
+        VerificationResult::Refuted => "failed",
+        VerificationResult::Unchanged => "nothing",
     }
 }
 
-fn table(rows: &[TaskRow<'_>], race: bool) -> String {
-    let mut out = row(["task", "", "end", "changed", "check", "cost"]);
+fn render_table(rows: &[TaskRow<'_>], race: bool) -> String {
+    let mut out = format_row(["task", "", "end", "changed", "check", "cost"]);
     for one in rows {
-        out.push_str(&one.text(race));
+        out.push_str(&one.to_text(race));
     }
     // In a race all have changed the same, and one is taken.
-    for (file, tasks) in shared(rows).into_iter().filter(|_| !race) {
+    for (file, tasks) in shared_files(rows).into_iter().filter(|_| !race) {
         let numbers: Vec<String> = tasks.iter().map(ToString::to_string).collect();
         let (last, others) =
             numbers.split_last().map_or(("", &[][..]), |(last, others)| (last.as_str(), others));
@@ -347,7 +363,7 @@ fn table(rows: &[TaskRow<'_>], race: bool) -> String {
 }
 
 /// The files that more than one task changed, with the numbers of the tasks.
-fn shared<'a>(rows: &[TaskRow<'a>]) -> BTreeMap<&'a Path, Vec<usize>> {
+fn shared_files<'a>(rows: &[TaskRow<'a>]) -> BTreeMap<&'a Path, Vec<usize>> {
     let mut tasks: BTreeMap<&Path, Vec<usize>> = BTreeMap::new();
     for row in rows {
         for file in row.result.as_ref().map(|summary| &*summary.files).unwrap_or_default() {

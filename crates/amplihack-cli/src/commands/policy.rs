@@ -14,16 +14,17 @@ use amplihack_utils::env::Env;
 
 pub(crate) use args::PolicyCommand;
 
-use crate::ui::Failure;
+use crate::ui::CommandFailure;
 
 /// Runs the command and returns the exit code.
-pub(crate) fn run(command: PolicyCommand, env: &Env) -> Result<u8, Failure> {
+pub(crate) fn run_policy_command(command: PolicyCommand, env: &Env) -> Result<u8, CommandFailure> {
     match command {
-        PolicyCommand::Check(args) => check::run(&args, env),
-        PolicyCommand::Explain(args) => explain::run(&args, env),
-        PolicyCommand::Test(args) => test::run(&args, env),
-        PolicyCommand::List(args) => list::run(args.json, env),
-        PolicyCommand::Export(args) => export::run(&args, env),
-        PolicyCommand::AllowOnce { id } => allow_once::run(&id, env),
+        PolicyCommand::Check(args) => check::check_command(&args, env),
+        PolicyCommand::Explain(args) => explain::explain_command(&args, env),
+        PolicyCommand::Test(args) => test::test_corpus(&args, env),
+        PolicyCommand::List(args) => list::list_rules(args.json, env),
+        PolicyCommand::Export(args) => export::export_policy(&args, env),
+        PolicyCommand::Pending => allow_once::list_pending(env),
+        PolicyCommand::AllowOnce { id } => allow_once::allow_call_once(&id, env),
     }
 }

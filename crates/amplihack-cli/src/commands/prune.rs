@@ -1,4 +1,4 @@
-//! What is kept of runs that ended long ago goes.
+//! Removal of the records of runs that ended long ago.
 
 use std::fmt::Write as _;
 use std::io;
@@ -9,14 +9,14 @@ use amplihack_utils::lock::{FileLock, LockError};
 use clap::Args;
 use jiff::{SignedDuration, Timestamp};
 
-use crate::cli::duration;
-use crate::ui::{Failure, note, shown};
+use crate::cli::parse_duration;
+use crate::ui::{CommandFailure, print_note, print_visible};
 
 // Options of commands that prune.
 #[derive(Debug, Args)]
 pub(crate) struct PruneArgs {
-    /// How long ago they must have ended, as in 30d
-    #[arg(long, value_name = "TIME", value_parser = duration)]
+    /// Time since the end of a run, as in 30d
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     older_than: Duration,
     /// Say what would be removed; remove nothing
     #[arg(long)]
@@ -24,12 +24,12 @@ pub(crate) struct PruneArgs {
 }
 
 /// A run that is over.
-pub(super) struct Over {
-    /// Its name.
+pub(super) struct EndedRun {
+    /// Id of the run.
     pub id: String,
-    /// What is kept of it.
+    /// Directory with the records of the run.
     pub directory: PathBuf,
-    /// When it ended. When one was killed is not known; it was not before its start.
+    /// Time of the end. For a run that was killed it is not known; it was not before the start.
     pub ended: Timestamp,
 }
 
@@ -37,43 +37,43 @@ impl PruneArgs {
     /// Removes what is kept of those of `runs` that ended so long ago, and names them, one a line. One that cannot be removed does not
     /// hold up the others.
     ///
-    /// `let_go` removes what a run has elsewhere, or refuses: then its record stays.
-    pub(super) fn prune(
+    /// `release_worktree` removes what a run has elsewhere, or refuses: then its record stays.
+    pub(super) fn prune_runs(
         &self,
-        runs: impl IntoIterator<Item = Over>,
-        let_go: &dyn Fn(&Over) -> Result<(), Failure>,
-    ) -> Result<u8, Failure> {
+        runs: impl IntoIterator<Item = EndedRun>,
+        release_worktree: &dyn Fn(&EndedRun) -> Result<(), CommandFailure>,
+    ) -> Result<u8, CommandFailure> {
         let now = Timestamp::now();
         let age = SignedDuration::try_from(self.older_than).unwrap_or(SignedDuration::MAX);
         let (mut out, mut failed) = (String::new(), None);
         for run in runs.into_iter().filter(|run| now.duration_since(run.ended) >= age) {
-            if let Err(refusal) = let_go(&run) {
+            if let Err(refusal) = release_worktree(&run) {
                 if let Some(earlier) = failed.replace(refusal) {
-                    note("warning", earlier.message());
+                    print_note("warning", earlier.message());
                 }
                 continue;
             }
-            let Over { id, directory, .. } = run;
-            match if self.dry_run { Ok(true) } else { remove(&directory) } {
+            let EndedRun { id, directory, .. } = run;
+            match if self.dry_run { Ok(true) } else { remove_record(&directory) } {
                 Ok(true) => {
                     let _ = writeln!(out, "{id}");
                 }
                 Ok(false) => {}
                 Err(error) => {
                     let what = format!("{} cannot be removed", directory.display());
-                    if let Some(earlier) = failed.replace(Failure::system(&what, &error)) {
-                        note("warning", earlier.message());
+                    if let Some(earlier) = failed.replace(CommandFailure::from_io_error(&what, &error)) {
+                        print_note("warning", earlier.message());
                     }
                 }
             }
         }
-        shown(&out)?;
+        print_visible(&out)?;
         failed.map_or(Ok(0), Err)
     }
 }
 
 /// Removes the directory of a run, unless somebody went on with it meanwhile, or removed it.
-fn remove(directory: &Path) -> io::Result<bool> {
+fn remove_record(directory: &Path) -> io::Result<bool> {
     let lock = directory.join("lock");
     let _held = match lock.exists().then(|| FileLock::acquire(&lock, Duration::ZERO)).transpose() {
         Err(LockError::Busy { .. }) => return Ok(false),
@@ -96,14 +96,15 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let run = |id: &str| {
             let directory = dir.path().join(id);
-            Over { id: id.to_owned(), directory, ended: Timestamp::UNIX_EPOCH }
+            EndedRun { id: id.to_owned(), directory, ended: Timestamp::UNIX_EPOCH }
         };
         std::fs::write(dir.path().join("file"), "").unwrap();
         std::fs::create_dir(dir.path().join("old")).unwrap();
         std::os::unix::fs::symlink(dir.path(), dir.path().join("link")).unwrap();
         let args = PruneArgs { older_than: Duration::from_secs(1), dry_run: false };
-        assert_eq!(args.prune([run("gone")], &|_| Ok(())).unwrap(), 0);
-        let error = args.prune([run("gone"), run("file"), run("old"), run("link")], &|_| Ok(())).unwrap_err();
+        assert_eq!(args.prune_runs([run("gone")], &|_| Ok(())).unwrap(), 0);
+        let error =
+            args.prune_runs([run("gone"), run("file"), run("old"), run("link")], &|_| Ok(())).unwrap_err();
         assert!(error.message().contains("file cannot be removed"), "{}", error.message());
         assert!(!dir.path().join("old").exists() && !dir.path().join("link").is_symlink());
         assert!(dir.path().join("file").exists(), "what a link leads to is not removed");

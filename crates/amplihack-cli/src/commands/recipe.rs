@@ -1,7 +1,7 @@
 //! `amplihack recipe`: workflows of shell, agent and nested steps.
 
 mod external;
-mod look;
+mod inspect;
 mod new;
 mod run;
 mod runs;
@@ -11,28 +11,28 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use amplihack_agent::AgentBinary;
-use amplihack_recipe::find::Discovery;
+use amplihack_recipe::find::RecipeDiscovery;
 use amplihack_recipe::plan::CompileError;
 use amplihack_utils::env::Env;
 use amplihack_utils::error::ExitKind;
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::prune::PruneArgs;
-use crate::cli::{Level, duration};
-use crate::ui::Failure;
+use crate::cli::{PermissionLevelArg, parse_duration};
+use crate::ui::CommandFailure;
 
 /// Commands about recipes.
 #[derive(Debug, Subcommand)]
 #[command(defer = true)]
 pub(crate) enum RecipeCommand {
     /// Run a recipe, or resume a run
-    Run(Box<RunArgs>),
+    Run(Box<RecipeRunArgs>),
     /// List the recipes that can be run by name
-    List(ListArgs),
+    List(RecipeListArgs),
     /// Report every mistake in a recipe and in the recipes that it calls; start nothing
     Validate(LookArgs),
     /// Print a recipe
-    Show(ShowArgs),
+    Show(RecipeShowArgs),
     /// Write a new recipe to start from; never overwrites a file
     New(NewArgs),
     /// List, show or delete runs
@@ -42,7 +42,7 @@ pub(crate) enum RecipeCommand {
 
 // Options of `recipe run`.
 #[derive(Debug, Args)]
-pub(crate) struct RunArgs {
+pub(crate) struct RecipeRunArgs {
     /// The recipe: a file, or a name
     #[arg(value_name = "NAME|PATH", required_unless_present = "resume", conflicts_with = "resume")]
     pub recipe: Option<String>,
@@ -65,11 +65,11 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "ID")]
     pub resume: Option<String>,
     /// The agent for agent steps; default: the one in charge here (see `which`)
-    #[arg(long, value_name = "AGENT", value_parser = crate::cli::agent, conflicts_with = "resume")]
+    #[arg(long, value_name = "AGENT", value_parser = crate::cli::parse_agent_name, conflicts_with = "resume")]
     pub agent: Option<AgentBinary>,
-    /// What agents may do without asking; default: the agent's own default
+    /// Actions that agents may take without asking; default: the agent's own default
     #[arg(long, value_name = "LEVEL", conflicts_with = "resume")]
-    pub permissions: Option<Level>,
+    pub permissions: Option<PermissionLevelArg>,
     /// Launch agents without the guard: the policy checks no tool calls
     #[arg(long, conflicts_with = "resume")]
     pub no_hooks: bool,
@@ -79,20 +79,20 @@ pub(crate) struct RunArgs {
     /// The directory in which steps run
     #[arg(short = 'w', long, value_name = "DIR", default_value = ".", conflicts_with = "resume")]
     pub working_dir: PathBuf,
-    /// What to print at the end
+    /// Form of the result that is printed at the end
     #[arg(short = 'f', long, value_name = "FORMAT", value_enum, default_value_t = ResultFormat::Table)]
     pub format: ResultFormat,
     /// Time limit for steps that do not set one, in seconds or such as 90s, 5min
-    #[arg(long, value_name = "TIME", value_parser = seconds, conflicts_with = "resume")]
+    #[arg(long, value_name = "TIME", value_parser = parse_seconds, conflicts_with = "resume")]
     pub step_timeout: Option<Duration>,
     /// End the run when its agents have cost this many dollars, all steps together
-    #[arg(long, value_name = "X", value_parser = crate::cli::dollars)]
+    #[arg(long, value_name = "X", value_parser = crate::cli::parse_dollars)]
     pub budget_usd: Option<f64>,
     /// End the run when its agents have used this many tokens, all steps together
     #[arg(long, value_name = "N")]
     pub budget_tokens: Option<u64>,
     /// End the run after this time, such as 90s or 2h
-    #[arg(long, value_name = "TIME", value_parser = crate::cli::duration)]
+    #[arg(long, value_name = "TIME", value_parser = crate::cli::parse_duration)]
     pub deadline: Option<Duration>,
     /// A directory with recipes, instead of the default ones; may be repeated
     #[arg(short = 'R', long, value_name = "DIR", conflicts_with = "resume")]
@@ -103,9 +103,9 @@ pub(crate) struct RunArgs {
     /// Skip steps with one of these tags
     #[arg(long, value_name = "TAGS", value_delimiter = ',', conflicts_with = "resume")]
     pub exclude_tags: Vec<String>,
-    /// What to show on stderr during the run
-    #[arg(long, value_name = "FORM", value_enum, default_value_t = Progress::Lines)]
-    pub progress: Progress,
+    /// Form of the progress that is shown on stderr during the run
+    #[arg(long, value_name = "FORM", value_enum, default_value_t = RecipeProgressFormat::Lines)]
+    pub progress: RecipeProgressFormat,
     /// Let another program run the recipe: its path, or `external` to look for recipe-runner-rs
     #[arg(long, value_name = "PATH|external", conflicts_with_all = ["resume", "step_timeout", "include_tags", "exclude_tags", "audit_dir", "permissions", "no_hooks", "budget_usd", "budget_tokens", "deadline"])]
     pub runner: Option<PathBuf>,
@@ -114,23 +114,23 @@ pub(crate) struct RunArgs {
     pub audit_dir: Option<PathBuf>,
 }
 
-/// How a result is printed.
+/// The form in which a result is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ResultFormat {
-    /// One line per step
+    /// A line per step
     Table,
-    /// One JSON object, with the output of each step
+    /// A JSON object, with the output of each step
     Json,
-    /// The same, as YAML
+    /// An object like that of json, as YAML
     Yaml,
 }
 
-/// What is shown of a run that goes on.
+/// The form in which the progress of a run is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Progress {
+pub(crate) enum RecipeProgressFormat {
     /// Lines to read
     Lines,
-    /// One JSON object per line
+    /// A JSON object per line
     Jsonl,
     /// Only what needs attention
     None,
@@ -138,7 +138,7 @@ pub(crate) enum Progress {
 
 // Options of `recipe list`.
 #[derive(Debug, Args)]
-pub(crate) struct ListArgs {
+pub(crate) struct RecipeListArgs {
     /// A directory with recipes, instead of the default ones; may be repeated
     #[arg(short = 'R', long, value_name = "DIR")]
     pub recipe_dir: Vec<PathBuf>,
@@ -166,7 +166,7 @@ pub(crate) struct LookArgs {
 
 // Options of `recipe show`.
 #[derive(Debug, Args)]
-pub(crate) struct ShowArgs {
+pub(crate) struct RecipeShowArgs {
     /// The recipe: a file, or a name
     #[arg(value_name = "NAME|PATH")]
     pub recipe: String,
@@ -209,7 +209,7 @@ pub(crate) enum RunsCommand {
 }
 
 impl RecipeCommand {
-    /// Whether it does nothing but print what there is.
+    /// Reports whether the command only prints what there is.
     pub(crate) fn only_prints(&self) -> bool {
         match self {
             Self::List(_) | Self::Show(_) => true,
@@ -218,8 +218,8 @@ impl RecipeCommand {
         }
     }
 
-    /// Whether errors are told as JSON.
-    pub(crate) fn json(&self) -> bool {
+    /// Reports whether errors are shown as JSON.
+    pub(crate) fn wants_json(&self) -> bool {
         match self {
             Self::Run(args) => args.format == ResultFormat::Json,
             Self::List(args) => args.json,
@@ -231,30 +231,35 @@ impl RecipeCommand {
 }
 
 /// Runs the command and returns the exit code.
-pub(crate) fn run(command: RecipeCommand, env: &Env) -> Result<u8, Failure> {
+pub(crate) fn run_recipe_command(command: RecipeCommand, env: &Env) -> Result<u8, CommandFailure> {
     match command {
         RecipeCommand::Run(args) => match &args.runner {
-            Some(runner) => external::run(&args, runner, env),
-            None => run::run(&args, env),
+            Some(runner) => external::run_external(&args, runner, env),
+            None => run::run_recipe(&args, env),
         },
-        RecipeCommand::List(args) => look::list(&args, env),
-        RecipeCommand::Validate(args) => look::validate(&args, env),
-        RecipeCommand::Show(args) => look::show(&args, env),
-        RecipeCommand::New(args) => new::new(&args),
-        RecipeCommand::Runs(command) => runs::run(command, env),
+        RecipeCommand::List(args) => inspect::list_recipes(&args, env),
+        RecipeCommand::Validate(args) => inspect::validate_recipe(&args, env),
+        RecipeCommand::Show(args) => inspect::show_recipe(&args, env),
+        RecipeCommand::New(args) => new::create_recipe(&args),
+        RecipeCommand::Runs(command) => runs::run_runs_command(command, env),
     }
 }
 
-/// Where recipes are looked for.
-fn discovery(env: &Env, here: &std::path::Path, cwd: &std::path::Path, dirs: &[PathBuf]) -> Discovery {
+/// Returns the places where recipes are looked for.
+fn recipe_discovery(
+    env: &Env,
+    here: &std::path::Path,
+    cwd: &std::path::Path,
+    dirs: &[PathBuf],
+) -> RecipeDiscovery {
     let dirs: Vec<PathBuf> = dirs.iter().map(|dir| here.join(dir)).collect();
-    Discovery::new(env, cwd, &dirs)
+    RecipeDiscovery::new(env, cwd, &dirs)
 }
 
-fn refused(error: &CompileError) -> Failure {
+fn compile_failure(error: &CompileError) -> CommandFailure {
     match error {
         CompileError::NotFound(_) | CompileError::File { .. } => not_found(&error.to_string()),
-        _ => Failure::of(
+        _ => CommandFailure::new(
             "recipe_invalid",
             format!("the recipe cannot be run; nothing was started\n{error}"),
             "fix the underlined part, then run `amplihack recipe validate`",
@@ -263,12 +268,12 @@ fn refused(error: &CompileError) -> Failure {
     }
 }
 
-fn not_found(text: &str) -> Failure {
+fn not_found(text: &str) -> CommandFailure {
     let hint = "`amplihack recipe list` lists the recipes that can be run by name";
-    Failure::of("recipe_not_found", text, hint, ExitKind::NotFound)
+    CommandFailure::new("recipe_not_found", text, hint, ExitKind::NotFound)
 }
 
 /// Seconds, or a span of time.
-fn seconds(text: &str) -> Result<Duration, String> {
-    text.parse::<u64>().map(Duration::from_secs).or_else(|_| duration(text))
+fn parse_seconds(text: &str) -> Result<Duration, String> {
+    text.parse::<u64>().map(Duration::from_secs).or_else(|_| parse_duration(text))
 }

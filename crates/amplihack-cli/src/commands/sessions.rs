@@ -4,7 +4,7 @@ mod auto;
 pub(super) use auto::first_words;
 mod export;
 #[cfg(feature = "otel")]
-pub(super) use export::document;
+pub(super) use export::load_document;
 mod find;
 mod list;
 mod results;
@@ -15,16 +15,16 @@ mod tail;
 use std::path::{Path, PathBuf};
 
 use amplihack_launcher::broken_off;
-use amplihack_session::journal::{Recorded, recorded};
+use amplihack_session::journal::{JournaledRun, recorded_runs};
 use amplihack_utils::env::Env;
 use amplihack_utils::error::ExitKind;
-use amplihack_utils::launcher_context::sweep;
+use amplihack_utils::launcher_context::sweep_index;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
-use super::prune::{Over, PruneArgs};
+use super::prune::{EndedRun, PruneArgs};
 use crate::cli::LaunchArgs;
-use crate::ui::{self, Failure, line};
+use crate::ui::{self, CommandFailure, json_line};
 
 /// Commands about runs.
 #[derive(Debug, Subcommand)]
@@ -39,7 +39,7 @@ pub(crate) enum SessionsCommand {
     /// Print a run's events, one JSON object per line
     Tail(TailArgs),
     /// Export a run as an HTML page, Markdown or OpenTelemetry traces
-    Export(export::ExportArgs),
+    Export(export::SessionExportArgs),
     /// Print what a run changed, as a patch
     Diff(results::DiffArgs),
     /// Put a run's changes into your checkout, uncommitted
@@ -122,8 +122,8 @@ pub(crate) struct ResumeArgs {
 }
 
 impl SessionsCommand {
-    /// Whether errors are told as JSON.
-    pub(crate) fn json(&self) -> bool {
+    /// Reports whether errors are shown as JSON.
+    pub(crate) fn wants_json(&self) -> bool {
         match self {
             Self::List(args) | Self::Cost(args) => args.json,
             Self::Show(args) => args.json,
@@ -138,108 +138,124 @@ impl SessionsCommand {
 }
 
 impl SessionsCommand {
-    /// Whether it does nothing but print what there is.
+    /// Reports whether the command only prints what there is.
     pub(crate) fn only_prints(&self) -> bool {
         matches!(self, Self::List(_) | Self::Show(_) | Self::Search(_) | Self::Tail(_) | Self::Cost(_))
     }
 }
 
 /// Runs the command and returns the exit code.
-pub(crate) fn run(command: SessionsCommand, env: &Env) -> Result<u8, Failure> {
-    let home = home(env)?;
+pub(crate) fn run_sessions_command(command: SessionsCommand, env: &Env) -> Result<u8, CommandFailure> {
+    let home = amplihack_home_dir(env)?;
     match command {
         SessionsCommand::List(args) => {
-            let (runs, stories, remote) = (all(&home), auto::stories(&home), list::remote());
-            let json = || list::object(&runs, &stories, &remote);
-            print(args.json, json, || list::text(&runs, &stories, &remote, env))
+            let (runs, stories, remote) =
+                (recorded_sessions(&home), auto::unattended_runs(&home), list::remote_sessions());
+            let json = || list::list_json(&runs, &stories, &remote);
+            print_either(args.json, json, || list::list_text(&runs, &stories, &remote, env))
         }
         SessionsCommand::Cost(args) => {
-            let runs = all(&home);
-            print(args.json, || table::cost_object(&runs), || table::cost(&runs))
+            let runs = recorded_sessions(&home);
+            print_either(args.json, || table::cost_object(&runs), || table::cost_table(&runs))
         }
         SessionsCommand::Show(args) => {
-            if let Some(code) = auto::show(&home, &args.id, args.json)? {
+            if let Some(code) = auto::show_unattended(&home, &args.id, args.json)? {
                 return Ok(code);
             }
-            let run = find::one(&home, &args.id)?;
-            print(args.json, || object(&run), || table::show(&run))
+            let run = find::find_session(&home, &args.id)?;
+            print_either(args.json, || session_json(&run), || table::session_facts(&run))
         }
-        SessionsCommand::Search(args) => search::run(&all(&home), &args.text, args.json),
-        SessionsCommand::Tail(args) => tail::run(&home, &find::one(&home, &args.id)?, args.from, args.follow),
-        SessionsCommand::Export(args) => export::run(&home, &args, env),
-        SessionsCommand::Diff(args) => results::diff(&home, &args, env),
-        SessionsCommand::Apply(args) => results::apply(&home, &args, env),
-        SessionsCommand::Commit(args) => results::commit(&home, &args, env),
-        SessionsCommand::Merge(args) => results::merge(&home, &args, env),
-        SessionsCommand::Discard(args) => results::discard(&home, &args, env),
+        SessionsCommand::Search(args) => {
+            search::search_sessions(&recorded_sessions(&home), &args.text, args.json)
+        }
+        SessionsCommand::Tail(args) => {
+            tail::tail_events(&home, &find::find_session(&home, &args.id)?, args.from, args.follow)
+        }
+        SessionsCommand::Export(args) => export::export_session(&home, &args, env),
+        SessionsCommand::Diff(args) => results::show_diff(&home, &args, env),
+        SessionsCommand::Apply(args) => results::apply_results(&home, &args, env),
+        SessionsCommand::Commit(args) => results::commit_results(&home, &args, env),
+        SessionsCommand::Merge(args) => results::merge_results(&home, &args, env),
+        SessionsCommand::Discard(args) => results::discard_results(&home, &args, env),
         SessionsCommand::Resume(args) => {
             let ResumeArgs { id, here, launch } = *args;
-            resume(&find::one(&home, &id)?, here, launch, env)
+            resume_session(&find::find_session(&home, &id)?, here, launch, env)
         }
-        SessionsCommand::Prune(args) => prune(&home, &args, env),
+        SessionsCommand::Prune(args) => prune_sessions(&home, &args, env),
     }
 }
 
-fn home(env: &Env) -> Result<PathBuf, Failure> {
+fn amplihack_home_dir(env: &Env) -> Result<PathBuf, CommandFailure> {
     env.amplihack_home().ok_or_else(|| {
-        Failure::input("neither AMPLIHACK_HOME nor HOME is an absolute path, so no session is kept; set one")
+        CommandFailure::bad_input(
+            "neither AMPLIHACK_HOME nor HOME is an absolute path, so no session is kept; set one",
+        )
     })
 }
 
 /// All runs; what cannot be read is said and passed over.
-fn all(home: &Path) -> Vec<Recorded> {
-    let (runs, errors) = recorded(home);
+fn recorded_sessions(home: &Path) -> Vec<JournaledRun> {
+    let (runs, errors) = recorded_runs(home);
     for error in errors {
-        ui::note("warning", error);
+        ui::print_note("warning", error);
     }
     runs
 }
 
 /// Removes what is kept of launches and of unattended runs that ended, or were killed, long ago.
-fn prune(home: &Path, args: &SessionsPruneArgs, env: &Env) -> Result<u8, Failure> {
-    let launches = all(home).into_iter().filter(|run| !run.record.is_running()).map(|run| Over {
-        id: run.id.to_string(),
-        ended: run.record.ended_at.unwrap_or(run.record.started_at),
-        directory: run.directory,
-    });
+fn prune_sessions(home: &Path, args: &SessionsPruneArgs, env: &Env) -> Result<u8, CommandFailure> {
+    let launches =
+        recorded_sessions(home).into_iter().filter(|run| !run.record.is_running()).map(|run| EndedRun {
+            id: run.id.to_string(),
+            ended: run.record.ended_at.unwrap_or(run.record.started_at),
+            directory: run.directory,
+        });
     let killed = broken_off(home)
-        .map_err(|error| Failure::system(&format!("{} cannot be read", home.display()), &error))?
+        .map_err(|error| {
+            CommandFailure::from_io_error(&format!("{} cannot be read", home.display()), &error)
+        })?
         .into_iter()
-        .map(|(id, context)| Over {
+        .map(|(id, context)| EndedRun {
             directory: id.directory(home),
             id: id.to_string(),
             ended: context.started_at,
         });
     let SessionsPruneArgs { pruned: args, force } = args;
-    let let_go = |run: &Over| results::let_go(home, &run.id, args.dry_run, *force, env);
-    let pruned = args.prune(launches.chain(auto::over(home)).chain(killed), &let_go);
+    let release_worktree =
+        |run: &EndedRun| results::release_worktree(home, &run.id, args.dry_run, *force, env);
+    let pruned = args.prune_runs(launches.chain(auto::ended_runs(home)).chain(killed), &release_worktree);
     if !args.dry_run {
-        sweep(home);
+        sweep_index(home);
     }
     pruned
 }
 
 /// Continues the session of the agent, in the directory that is recorded for the run; with `here` in the current one.
-fn resume(run: &Recorded, here: bool, mut launch: LaunchArgs, env: &Env) -> Result<u8, Failure> {
+fn resume_session(
+    run: &JournaledRun,
+    here: bool,
+    mut launch: LaunchArgs,
+    env: &Env,
+) -> Result<u8, CommandFailure> {
     let Some(session) = &run.record.agent_session else {
-        return Err(Failure::input(format!(
+        return Err(CommandFailure::bad_input(format!(
             "{} never told its session, so it cannot go on; start anew",
             run.id
         )));
     };
     if launch.resume.is_some() || launch.continue_latest {
-        return Err(Failure::usage(
+        return Err(CommandFailure::bad_usage(
             "the session to go on with is named twice",
             "leave --resume and --continue out",
         ));
     }
     launch.resume = Some(session.into());
     if here {
-        return super::launch::run(Some(run.record.agent), launch, env);
+        return super::launch::run_launch(Some(run.record.agent), launch, env);
     }
     let cwd = PathBuf::from(&run.record.cwd);
     if !cwd.is_dir() {
-        return Err(Failure::of(
+        return Err(CommandFailure::new(
             "directory_gone",
             format!("{} worked in {}, which is not there any more", run.id, cwd.display()),
             "put it back, or give --here to continue in the current directory",
@@ -252,12 +268,12 @@ fn resume(run: &Recorded, here: bool, mut launch: LaunchArgs, env: &Env) -> Resu
             *path = stands.join(&path);
         }
     }
-    let env = env.clone().with("PWD", &cwd);
+    let env = env.clone().with_variable("PWD", &cwd);
     super::launch::run_in(cwd, Some(run.record.agent), launch, &env)
 }
 
-fn object(run: &Recorded) -> Value {
-    let mut object = json!({ "id": run.id.as_str(), "state": run.record.state() });
+fn session_json(run: &JournaledRun) -> Value {
+    let mut object = json!({ "id": run.id.as_str(), "state": run.record.state_name() });
     if let (Some(object), Ok(Value::Object(record))) =
         (object.as_object_mut(), serde_json::to_value(&run.record))
     {
@@ -266,12 +282,16 @@ fn object(run: &Recorded) -> Value {
     object
 }
 
-fn print(as_json: bool, json: impl FnOnce() -> Value, text: impl FnOnce() -> String) -> Result<u8, Failure> {
+fn print_either(
+    as_json: bool,
+    json: impl FnOnce() -> Value,
+    text: impl FnOnce() -> String,
+) -> Result<u8, CommandFailure> {
     // Agents say which model and session they have, and what they did.
     if as_json {
-        ui::data(&line(&json())?)?;
+        ui::print_data(&json_line(&json())?)?;
     } else {
-        ui::shown(&text())?;
+        ui::print_visible(&text())?;
     }
     Ok(0)
 }

@@ -5,13 +5,13 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use amplihack_agent::AgentBinary;
-use amplihack_agent::decode::decoder;
+use amplihack_agent::decode::new_decoder;
 use amplihack_agent::event::Envelope;
-use amplihack_agent::reader::Reader;
+use amplihack_agent::reader::AgentStreamReader;
 use clap::{Args, Subcommand};
 use jiff::Timestamp;
 
-use crate::ui::{self, Failure, line};
+use crate::ui::{self, CommandFailure, json_line};
 
 /// As much as is read at once.
 const CHUNK: usize = 64 * 1024;
@@ -27,7 +27,7 @@ pub(crate) enum StreamCommand {
 #[derive(Debug, Args)]
 pub(crate) struct DecodeArgs {
     /// The agent that wrote the recording
-    #[arg(long, value_name = "AGENT", value_parser = crate::cli::agent)]
+    #[arg(long, value_name = "AGENT", value_parser = crate::cli::parse_agent_name)]
     agent: AgentBinary,
     /// Include the agent's own line in each event
     #[arg(long)]
@@ -38,44 +38,43 @@ pub(crate) struct DecodeArgs {
 }
 
 /// Runs the command and returns the exit code.
-pub(crate) fn run(command: StreamCommand) -> Result<u8, Failure> {
+pub(crate) fn run_stream_command(command: StreamCommand) -> Result<u8, CommandFailure> {
     let StreamCommand::Decode(args) = command;
-    let mut input: Box<dyn Read> =
-        if args.file == Path::new("-") {
-            Box::new(io::stdin().lock())
-        } else {
-            let open = File::open(&args.file);
-            Box::new(open.map_err(|error| {
-                Failure::system(&format!("{} cannot be read", args.file.display()), &error)
-            })?)
-        };
-    let mut reader = Reader::new(decoder(args.agent), args.include_raw);
+    let mut input: Box<dyn Read> = if args.file == Path::new("-") {
+        Box::new(io::stdin().lock())
+    } else {
+        let open = File::open(&args.file);
+        Box::new(open.map_err(|error| {
+            CommandFailure::from_io_error(&format!("{} cannot be read", args.file.display()), &error)
+        })?)
+    };
+    let mut reader = AgentStreamReader::new(new_decoder(args.agent), args.include_raw);
     let mut events = Vec::new();
     let mut chunk = vec![0; CHUNK];
     loop {
         let count = match input.read(&mut chunk) {
             Ok(count) => count,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) => return Err(Failure::system("the recording cannot be read", &error)),
+            Err(error) => return Err(CommandFailure::from_io_error("the recording cannot be read", &error)),
         };
         if count == 0 {
             break;
         }
         reader.push(chunk.get(..count).unwrap_or_default(), Timestamp::now(), &mut events);
-        print(&mut events)?;
+        print_events(&mut events)?;
     }
     // How its process ended, nobody knows.
     let end = reader.finish(None, Timestamp::now(), &mut events);
     let success = end.is_success();
-    reader.end(end, Timestamp::now(), &mut events);
-    print(&mut events)?;
+    reader.number_end(end, Timestamp::now(), &mut events);
+    print_events(&mut events)?;
     Ok(u8::from(!success))
 }
 
-fn print(events: &mut Vec<Envelope>) -> Result<(), Failure> {
+fn print_events(events: &mut Vec<Envelope>) -> Result<(), CommandFailure> {
     let mut text = String::new();
     for event in events.drain(..) {
-        text += &line(&event)?;
+        text += &json_line(&event)?;
     }
-    ui::data(&text)
+    ui::print_data(&text)
 }

@@ -1,22 +1,22 @@
 //! `amplihack uninstall`: everything as it was.
 
 use amplihack_agent::AgentBinary;
-use amplihack_launcher::install::uninstall;
+use amplihack_launcher::install::uninstall_hooks;
 use amplihack_utils::env::Env;
 
 use crate::cli::UninstallArgs;
 use crate::commands::{current_dir, install};
-use crate::ui::{self, Failure};
+use crate::ui::{self, CommandFailure};
 
 /// Takes back what was installed, and tells what became of each file.
-pub(crate) fn run(args: &UninstallArgs, env: &Env) -> Result<u8, Failure> {
-    let scope = install::scope(args.scope, &current_dir()?)?;
+pub(crate) fn run_uninstall(args: &UninstallArgs, env: &Env) -> Result<u8, CommandFailure> {
+    let scope = install::resolve_scope(args.scope, &current_dir()?)?;
     let agents = if args.agent.is_empty() { &AgentBinary::ALL[..] } else { &args.agent };
-    let done = uninstall(agents, &scope, env)?;
+    let done = uninstall_hooks(agents, &scope, env)?;
     if args.json {
-        ui::data(&format!("{:#}\n", install::as_json(&done)))?;
+        ui::print_data(&format!("{:#}\n", install::as_json(&done)))?;
     } else {
-        ui::data(&install::as_text(&done, env))?;
+        ui::print_data(&install::as_text(&done, env))?;
     }
     Ok(0)
 }

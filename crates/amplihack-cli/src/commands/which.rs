@@ -1,16 +1,16 @@
 //! `amplihack which`: the agent in charge, for shells and programs.
 
-use amplihack_utils::agent_binary::{System, resolve_in};
+use amplihack_utils::agent_binary::{SystemLiveness, resolve_in};
 use amplihack_utils::env::Env;
 use serde_json::json;
 
 use crate::cli::WhichArgs;
 use crate::commands::current_dir;
-use crate::ui::{self, Failure};
+use crate::ui::{self, CommandFailure};
 
 /// Prints the agent that is in charge of the current directory. Reads only.
-pub(crate) fn run(args: &WhichArgs, env: &Env) -> Result<u8, Failure> {
-    let resolved = resolve_in(&current_dir()?, env, &System::new(env), jiff::Timestamp::now());
+pub(crate) fn print_agent_in_charge(args: &WhichArgs, env: &Env) -> Result<u8, CommandFailure> {
+    let resolved = resolve_in(&current_dir()?, env, &SystemLiveness::new(env), jiff::Timestamp::now());
     if args.json {
         let answer = json!({
             "agent": resolved.agent.name(),
@@ -18,9 +18,9 @@ pub(crate) fn run(args: &WhichArgs, env: &Env) -> Result<u8, Failure> {
             "file": resolved.source.file(),
             "session": resolved.session.as_ref().map(ToString::to_string),
         });
-        ui::data(&format!("{answer}\n"))?;
+        ui::print_data(&format!("{answer}\n"))?;
     } else {
-        ui::data(&format!("{}\n", resolved.agent))?;
+        ui::print_data(&format!("{}\n", resolved.agent))?;
     }
     Ok(0)
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Mutex;
 
-use amplihack_policy::secrets::redact;
+use amplihack_policy::secrets::redact_credentials;
 use amplihack_utils::log::JsonLog;
 use amplihack_utils::secret::{REDACTED, is_secret_name};
 use jiff::Timestamp;
@@ -14,11 +14,11 @@ use tracing_subscriber::Layer;
 use tracing_subscriber::layer::Context;
 
 /// Appends events to a log.
-pub(super) struct JsonLines(pub(super) Mutex<JsonLog>);
+pub(super) struct JsonLogLayer(pub(super) Mutex<JsonLog>);
 
-impl<S: Subscriber> Layer<S> for JsonLines {
+impl<S: Subscriber> Layer<S> for JsonLogLayer {
     fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
-        let line = line(event);
+        let line = event_json(event);
         if let Ok(mut log) = self.0.lock() {
             // A full disk must not end the run; stderr has what matters.
             let _ = log.append_value(&line);
@@ -27,8 +27,8 @@ impl<S: Subscriber> Layer<S> for JsonLines {
 }
 
 /// `event` as an object: `at`, `level`, `target`, `message`, `fields`.
-fn line(event: &Event<'_>) -> Value {
-    let mut fields = Fields(Map::new());
+fn event_json(event: &Event<'_>) -> Value {
+    let mut fields = EventFields(Map::new());
     event.record(&mut fields);
     let message = fields.0.remove("message");
     json!({
@@ -42,42 +42,42 @@ fn line(event: &Event<'_>) -> Value {
 }
 
 /// The fields of an event, without secrets.
-struct Fields(Map<String, Value>);
+struct EventFields(Map<String, Value>);
 
-impl Fields {
-    fn add(&mut self, field: &Field, value: Value) {
+impl EventFields {
+    fn add_field(&mut self, field: &Field, value: Value) {
         let value = match value {
             _ if is_secret_name(field.name()) => REDACTED.into(),
-            Value::String(text) => redact(&text).into_owned().into(),
+            Value::String(text) => redact_credentials(&text).into_owned().into(),
             other => other,
         };
         self.0.insert(field.name().to_owned(), value);
     }
 }
 
-impl Visit for Fields {
+impl Visit for EventFields {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        self.add(field, format!("{value:?}").into());
+        self.add_field(field, format!("{value:?}").into());
     }
 
     fn record_str(&mut self, field: &Field, value: &str) {
-        self.add(field, value.into());
+        self.add_field(field, value.into());
     }
 
     fn record_i64(&mut self, field: &Field, value: i64) {
-        self.add(field, value.into());
+        self.add_field(field, value.into());
     }
 
     fn record_u64(&mut self, field: &Field, value: u64) {
-        self.add(field, value.into());
+        self.add_field(field, value.into());
     }
 
     fn record_f64(&mut self, field: &Field, value: f64) {
-        self.add(field, value.into());
+        self.add_field(field, value.into());
     }
 
     fn record_bool(&mut self, field: &Field, value: bool) {
-        self.add(field, value.into());
+        self.add_field(field, value.into());
     }
 }
 
@@ -94,7 +94,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("log.jsonl");
         for count in [1_u64, 2] {
-            let log = JsonLines(Mutex::new(JsonLog::open(&path).unwrap()));
+            let log = JsonLogLayer(Mutex::new(JsonLog::open(&path).unwrap()));
             tracing::subscriber::with_default(tracing_subscriber::registry().with(log), || {
                 let error = "token ghp_R4nd0mQ9xZ7bL2vK8mN3pT6wY1cF5hJ0sDqE\nrefused";
                 tracing::warn!(%error, count, api_key = "short", "a call {} failed", "once");

@@ -2,14 +2,14 @@
 
 use std::io::{self, Write};
 
-use amplihack_policy::secrets::redact;
+use amplihack_policy::secrets::redact_credentials;
 
 /// Writes text with its secrets replaced. A line of diagnostics is one write.
-pub(crate) struct Redacting<W>(pub(crate) W);
+pub(crate) struct RedactingWriter<W>(pub(crate) W);
 
-impl<W: Write> Write for Redacting<W> {
+impl<W: Write> Write for RedactingWriter<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.write_all(redact(&String::from_utf8_lossy(bytes)).as_bytes())?;
+        self.0.write_all(redact_credentials(&String::from_utf8_lossy(bytes)).as_bytes())?;
         Ok(bytes.len())
     }
 
@@ -24,7 +24,7 @@ mod tests {
 
     #[test]
     fn a_secret_is_replaced_on_its_way() {
-        let mut out = Redacting(Vec::new());
+        let mut out = RedactingWriter(Vec::new());
         out.write_all(b"WARN sent ghp_R4nd0mQ9xZ7bL2vK8mN3pT6wY1cF5hJ0sDqE\n").unwrap();
         let text = String::from_utf8(out.0).unwrap();
         assert!(text.starts_with("WARN sent [redacted:") && text.ends_with("]\n"), "{text}");

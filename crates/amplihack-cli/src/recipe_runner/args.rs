@@ -13,30 +13,30 @@ use clap::{Args, Parser, Subcommand};
     disable_help_subcommand = true,
     args_conflicts_with_subcommands = true
 )]
-pub(crate) struct Cli {
+pub(crate) struct RecipeRunnerCli {
     #[command(subcommand)]
-    pub(crate) command: Option<Command>,
+    pub(crate) command: Option<RecipeRunnerCommand>,
     #[command(flatten)]
-    pub(crate) run: RunArgs,
+    pub(crate) run: RunnerRunArgs,
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
+pub(crate) enum RecipeRunnerCommand {
     /// List the recipes that can be run by name
-    List(ListArgs),
+    List(RunnerListArgs),
     /// Superseded: nothing is downloaded
     Update,
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct ListArgs {
+pub(crate) struct RunnerListArgs {
     /// A directory with recipes, instead of the default ones; may be repeated
     #[arg(short = 'R', long = "recipe-dir", value_name = "DIR")]
     pub(crate) recipe_dir: Vec<PathBuf>,
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct RunArgs {
+pub(crate) struct RunnerRunArgs {
     /// The recipe: a file, or a name
     #[arg(value_name = "RECIPE")]
     pub(crate) recipe: Option<String>,

@@ -1,8 +1,8 @@
 //! `recipe-runner-rs`: the predecessor's command over this project's recipes.
 
 mod args;
-#[path = "../misread.rs"]
-mod misread;
+#[path = "../printable_error.rs"]
+mod printable_error;
 #[path = "../diagnostics/redacting.rs"]
 mod redacting;
 mod run;
@@ -10,11 +10,11 @@ mod run;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use amplihack_recipe::find::Discovery;
+use amplihack_recipe::find::RecipeDiscovery;
 use amplihack_utils::env::Env;
 use clap::Parser;
 
-use args::{Cli, Command};
+use args::{RecipeRunnerCli, RecipeRunnerCommand};
 
 /// The recipe cannot be read, or the command line.
 pub(crate) const PARSE: u8 = 2;
@@ -25,23 +25,23 @@ pub(crate) const ARGUMENTS: u8 = 4;
 
 fn main() -> ExitCode {
     let env = Env::from_process();
-    let cli = match Cli::try_parse() {
+    let cli = match RecipeRunnerCli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
             let code = u8::try_from(error.exit_code()).unwrap_or(PARSE);
-            return ExitCode::from(misread::printable(error).print().map_or(1, |()| code));
+            return ExitCode::from(printable_error::make_printable(error).print().map_or(1, |()| code));
         }
     };
     warn_on_stderr();
     ExitCode::from(match cli.command {
-        Some(Command::List(args)) => list(&env, &args),
-        Some(Command::Update) => {
-            tell(
+        Some(RecipeRunnerCommand::List(args)) => list_recipes(&env, &args),
+        Some(RecipeRunnerCommand::Update) => {
+            print_message(
                 "error: nothing is downloaded any more; `recipe-runner-rs` comes with amplihack, update that",
             );
             1
         }
-        None => run::run(&cli.run, &env),
+        None => run::run_recipe(&cli.run, &env),
     })
 }
 
@@ -49,40 +49,40 @@ fn main() -> ExitCode {
 fn warn_on_stderr() {
     tracing_subscriber::fmt()
         .with_max_level(tracing_subscriber::filter::LevelFilter::WARN)
-        .with_writer(|| redacting::Redacting(io::stderr()))
+        .with_writer(|| redacting::RedactingWriter(io::stderr()))
         .with_ansi(false)
         .without_time()
         .init();
 }
 
-/// One line for a person.
-pub(crate) fn tell(text: &str) {
+/// Prints a line for a person to stderr.
+pub(crate) fn print_message(text: &str) {
     // A closed stderr must not end the run.
     let _ = writeln!(io::stderr().lock(), "{text}");
 }
 
 /// Writes to stdout; false if stdout takes it not.
-pub(crate) fn data(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> bool {
+pub(crate) fn write_stdout(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> bool {
     let mut out = io::BufWriter::new(io::stdout().lock());
     match write(&mut out).and_then(|()| out.flush()) {
         Ok(()) => true,
         Err(error) => {
-            tell(&format!("error: stdout could not be written: {error}"));
+            print_message(&format!("error: stdout could not be written: {error}"));
             false
         }
     }
 }
 
-fn list(env: &Env, args: &args::ListArgs) -> u8 {
+fn list_recipes(env: &Env, args: &args::RunnerListArgs) -> u8 {
     let cwd = match std::env::current_dir() {
         Ok(cwd) => cwd,
         Err(error) => {
-            tell(&format!("error: the working directory is not known: {error}"));
+            print_message(&format!("error: the working directory is not known: {error}"));
             return 1;
         }
     };
-    let listed = Discovery::new(env, &cwd, &args.recipe_dir).list();
-    let written = data(|out| {
+    let listed = RecipeDiscovery::new(env, &cwd, &args.recipe_dir).list_recipes();
+    let written = write_stdout(|out| {
         for found in &listed {
             match &found.recipe {
                 Ok(recipe) => {
@@ -101,7 +101,7 @@ fn list(env: &Env, args: &args::ListArgs) -> u8 {
     });
     for found in &listed {
         if let Err(error) = &found.recipe {
-            tell(&format!("warning: {error}"));
+            print_message(&format!("warning: {error}"));
         }
     }
     u8::from(!written)

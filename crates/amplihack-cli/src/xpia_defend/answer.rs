@@ -3,9 +3,9 @@
 use amplihack_policy::Span;
 use serde_json::{Map, Value, json};
 
-/// How bad something is; a greater one is worse.
+/// The severity of a threat; a greater one is worse.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub(crate) enum Risk {
+pub(crate) enum XpiaRisk {
     #[default]
     None,
     Low,
@@ -14,8 +14,8 @@ pub(crate) enum Risk {
     Critical,
 }
 
-impl Risk {
-    /// Its name in answers.
+impl XpiaRisk {
+    /// Returns the name of the risk in answers.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::None => "none",
@@ -27,11 +27,11 @@ impl Risk {
     }
 }
 
-/// One thing that was found.
+/// A threat that was found.
 #[derive(Debug)]
-pub(crate) struct Threat {
+pub(crate) struct XpiaThreat {
     pub(crate) kind: String,
-    pub(crate) severity: Risk,
+    pub(crate) severity: XpiaRisk,
     pub(crate) description: String,
     pub(crate) location: Option<Span>,
     pub(crate) mitigation: String,
@@ -39,21 +39,21 @@ pub(crate) struct Threat {
 
 /// The whole answer.
 #[derive(Debug, Default)]
-pub(crate) struct Answer {
-    pub(crate) threats: Vec<Threat>,
+pub(crate) struct XpiaAnswer {
+    pub(crate) threats: Vec<XpiaThreat>,
     pub(crate) recommendations: Vec<String>,
     pub(crate) metadata: Map<String, Value>,
 }
 
-impl Answer {
+impl XpiaAnswer {
     /// The worst of what was found.
-    pub(crate) fn risk(&self) -> Risk {
+    pub(crate) fn worst_risk(&self) -> XpiaRisk {
         self.threats.iter().map(|threat| threat.severity).max().unwrap_or_default()
     }
 
     /// Callers block from high on, whatever this says: so this says the same.
     pub(crate) fn is_valid(&self) -> bool {
-        self.risk() < Risk::High
+        self.worst_risk() < XpiaRisk::High
     }
 
     pub(crate) fn as_json(&self) -> Value {
@@ -68,7 +68,7 @@ impl Answer {
         });
         json!({
             "is_valid": self.is_valid(),
-            "risk_level": self.risk().name(),
+            "risk_level": self.worst_risk().name(),
             "threats": threats.collect::<Vec<_>>(),
             "recommendations": self.recommendations,
             "metadata": self.metadata,
@@ -83,22 +83,25 @@ mod tests {
 
     #[test]
     fn from_high_on_nothing_is_valid() {
-        for (severity, valid) in
-            [(Risk::Low, true), (Risk::Medium, true), (Risk::High, false), (Risk::Critical, false)]
-        {
-            let threat = Threat {
+        for (severity, valid) in [
+            (XpiaRisk::Low, true),
+            (XpiaRisk::Medium, true),
+            (XpiaRisk::High, false),
+            (XpiaRisk::Critical, false),
+        ] {
+            let threat = XpiaThreat {
                 kind: "k".to_owned(),
                 severity,
                 description: String::new(),
                 location: None,
                 mitigation: String::new(),
             };
-            let answer = Answer { threats: vec![threat], ..Answer::default() };
+            let answer = XpiaAnswer { threats: vec![threat], ..XpiaAnswer::default() };
             assert_eq!(
                 (answer.is_valid(), answer.as_json()["risk_level"].as_str()),
                 (valid, Some(severity.name()))
             );
         }
-        assert!(Answer::default().is_valid());
+        assert!(XpiaAnswer::default().is_valid());
     }
 }

@@ -9,13 +9,13 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 /// Exit codes: 0 valid, 1 blocked, 2 nothing can be told.
 #[derive(Debug, Parser)]
 #[command(name = "xpia-defend", version, disable_help_subcommand = true, arg_required_else_help = true)]
-pub(crate) struct Defend {
+pub(crate) struct XpiaDefendCli {
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: XpiaDefendCommand,
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
+pub(crate) enum XpiaDefendCommand {
     /// Look for injected instructions in a text
     ValidateContent(ContentArgs),
     /// Judge a shell command, in the current directory
@@ -34,11 +34,11 @@ pub(crate) enum Command {
 
 // What every judging sub-command takes.
 #[derive(Debug, Args)]
-pub(crate) struct Common {
-    /// How sure a finding must be to be told
+pub(crate) struct XpiaCommonArgs {
+    /// Certainty that a finding needs to be reported
     #[arg(long, value_name = "LEVEL", default_value = "medium", ignore_case = true)]
-    pub(crate) security_level: Level,
-    /// Who asks; comes back in the answer
+    pub(crate) security_level: XpiaSecurityLevel,
+    /// Name of the caller; comes back in the answer
     #[arg(long, value_name = "NAME", default_value = "unknown")]
     pub(crate) source: String,
 }
@@ -49,11 +49,11 @@ pub(crate) struct ContentArgs {
     /// The text; default: stdin
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) content: Option<OsString>,
-    /// What the text is
+    /// Kind of the text
     #[arg(long, value_name = "TYPE", default_value = "user-input", ignore_case = true)]
     pub(crate) content_type: ContentType,
     #[command(flatten)]
-    pub(crate) common: Common,
+    pub(crate) common: XpiaCommonArgs,
 }
 
 // Options of `validate-bash`.
@@ -63,7 +63,7 @@ pub(crate) struct BashArgs {
     #[arg(long, value_name = "CMD|-", allow_hyphen_values = true)]
     pub(crate) command: OsString,
     #[command(flatten)]
-    pub(crate) common: Common,
+    pub(crate) common: XpiaCommonArgs,
 }
 
 // Options of `validate-webfetch`.
@@ -72,11 +72,11 @@ pub(crate) struct WebfetchArgs {
     /// The address
     #[arg(long, value_name = "URL", allow_hyphen_values = true)]
     pub(crate) url: String,
-    /// What is to be done with the page
+    /// Intended use of the page
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true, default_value = "")]
     pub(crate) prompt: String,
     #[command(flatten)]
-    pub(crate) common: Common,
+    pub(crate) common: XpiaCommonArgs,
 }
 
 // Options of `validate-agent`.
@@ -92,10 +92,10 @@ pub(crate) struct AgentArgs {
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) message: Option<OsString>,
     #[command(flatten)]
-    pub(crate) common: Common,
+    pub(crate) common: XpiaCommonArgs,
 }
 
-/// What a text is.
+/// The kind of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ContentType {
     /// Prose
@@ -106,16 +106,16 @@ pub(crate) enum ContentType {
     Command,
     /// Data
     Data,
-    /// What a user typed
+    /// Text that a user typed
     UserInput,
 }
 
-/// How sure a finding must be.
+/// The certainty that a finding needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Level {
+pub(crate) enum XpiaSecurityLevel {
     /// Only what is hardly ever said for another reason
     Low,
-    /// What is worth a note
+    /// Findings that are worth a note
     Medium,
     /// Everything
     High,

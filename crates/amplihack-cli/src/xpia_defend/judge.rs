@@ -5,15 +5,17 @@ use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 
-use amplihack_hooks::guard::{self, Machine};
-use amplihack_policy::content::{Finding, Scanner, Severity};
-use amplihack_policy::rules::{self, Pack};
+use amplihack_hooks::guard::{self, GuardMachine};
+use amplihack_policy::content::{InjectionFinding, InjectionScanner, InjectionSeverity};
+use amplihack_policy::rules::{self, RulePack};
 use amplihack_policy::{Decision, Event, Limits, Origin, Policy, RuleId, Verdict};
 use amplihack_utils::env::Env;
 use serde_json::json;
 
-use crate::answer::{Answer, Risk, Threat};
-use crate::args::{AgentArgs, BashArgs, Common, ContentArgs, ContentType, Level, WebfetchArgs};
+use crate::answer::{XpiaAnswer, XpiaRisk, XpiaThreat};
+use crate::args::{
+    AgentArgs, BashArgs, ContentArgs, ContentType, WebfetchArgs, XpiaCommonArgs, XpiaSecurityLevel,
+};
 
 /// Bytes that are read from stdin.
 const MAX_INPUT: u64 = 16 * 1024 * 1024;
@@ -22,57 +24,57 @@ const LONG_TEXT: usize = 10_000;
 const LONG_URL: usize = 2048;
 
 /// The policy in force here, and the place.
-pub(crate) fn policy(env: &Env) -> Result<(Policy, PathBuf), String> {
+pub(crate) fn load_policy(env: &Env) -> Result<(Policy, PathBuf), String> {
     let cwd =
         std::env::current_dir().map_err(|error| format!("the current directory cannot be used: {error}"))?;
-    let policy =
-        guard::policy(env, &cwd, None).map_err(|error| format!("the policy cannot be loaded: {error}"))?;
+    let policy = guard::load_policy(env, &cwd, None)
+        .map_err(|error| format!("the policy cannot be loaded: {error}"))?;
     Ok((policy, cwd))
 }
 
-pub(crate) fn bash(args: &BashArgs, env: &Env) -> Result<Answer, String> {
-    let command = if args.command == "-" { stdin()? } else { args.command.as_bytes().to_vec() };
-    let mut answer = begun("bash", &args.common);
-    shell(&command, env, &mut answer)?;
-    Ok(ended(answer, &args.common))
+pub(crate) fn judge_bash(args: &BashArgs, env: &Env) -> Result<XpiaAnswer, String> {
+    let command = if args.command == "-" { read_stdin()? } else { args.command.as_bytes().to_vec() };
+    let mut answer = begin_answer("bash", &args.common);
+    judge_shell(&command, env, &mut answer)?;
+    Ok(finish_answer(answer, &args.common))
 }
 
-pub(crate) fn content(args: &ContentArgs, env: &Env) -> Result<Answer, String> {
-    let bytes = text(args.content.as_deref())?;
-    let mut answer = begun("content", &args.common);
-    scan(&String::from_utf8_lossy(&bytes), &mut answer);
+pub(crate) fn judge_content(args: &ContentArgs, env: &Env) -> Result<XpiaAnswer, String> {
+    let bytes = given_or_stdin(args.content.as_deref())?;
+    let mut answer = begin_answer("content", &args.common);
+    scan_text(&String::from_utf8_lossy(&bytes), &mut answer);
     if args.content_type == ContentType::Command {
-        shell(&bytes, env, &mut answer)?;
+        judge_shell(&bytes, env, &mut answer)?;
     }
-    Ok(ended(answer, &args.common))
+    Ok(finish_answer(answer, &args.common))
 }
 
-pub(crate) fn webfetch(args: &WebfetchArgs, env: &Env) -> Result<Answer, String> {
-    let mut answer = begun("webfetch", &args.common);
-    let (policy, cwd) = policy(env)?;
+pub(crate) fn judge_webfetch(args: &WebfetchArgs, env: &Env) -> Result<XpiaAnswer, String> {
+    let mut answer = begin_answer("webfetch", &args.common);
+    let (policy, cwd) = load_policy(env)?;
     let event = Event::Fetch { url: &args.url, cwd: &cwd };
-    say(&policy.judge(&event, &Machine::new(env), &Limits::default()), &mut answer);
+    add_verdict(&policy.judge(&event, &GuardMachine::new(env), &Limits::default()), &mut answer);
     if args.url.chars().count() > LONG_URL {
-        answer.threats.push(long("address", LONG_URL));
+        answer.threats.push(length_threat("address", LONG_URL));
     }
-    scan(&args.prompt, &mut answer);
-    Ok(ended(answer, &args.common))
+    scan_text(&args.prompt, &mut answer);
+    Ok(finish_answer(answer, &args.common))
 }
 
-pub(crate) fn agent(args: &AgentArgs, _: &Env) -> Result<Answer, String> {
-    let bytes = text(args.message.as_deref())?;
-    let mut answer = begun("agent", &args.common);
+pub(crate) fn judge_agent_message(args: &AgentArgs, _: &Env) -> Result<XpiaAnswer, String> {
+    let bytes = given_or_stdin(args.message.as_deref())?;
+    let mut answer = begin_answer("agent", &args.common);
     answer.metadata.insert("source_agent".to_owned(), args.source_agent.clone().into());
     answer.metadata.insert("target_agent".to_owned(), args.target_agent.clone().into());
-    scan(&String::from_utf8_lossy(&bytes), &mut answer);
-    Ok(ended(answer, &args.common))
+    scan_text(&String::from_utf8_lossy(&bytes), &mut answer);
+    Ok(finish_answer(answer, &args.common))
 }
 
-fn text(given: Option<&OsStr>) -> Result<Vec<u8>, String> {
-    given.map_or_else(stdin, |text| Ok(text.as_bytes().to_vec()))
+fn given_or_stdin(given: Option<&OsStr>) -> Result<Vec<u8>, String> {
+    given.map_or_else(read_stdin, |text| Ok(text.as_bytes().to_vec()))
 }
 
-fn stdin() -> Result<Vec<u8>, String> {
+fn read_stdin() -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
     let read = std::io::stdin().lock().take(MAX_INPUT + 1).read_to_end(&mut bytes);
     read.map_err(|error| format!("stdin cannot be read: {error}"))?;
@@ -82,8 +84,8 @@ fn stdin() -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
-fn begun(what: &str, common: &Common) -> Answer {
-    let mut answer = Answer::default();
+fn begin_answer(what: &str, common: &XpiaCommonArgs) -> XpiaAnswer {
+    let mut answer = XpiaAnswer::default();
     for (key, value) in [
         ("backend", json!("rust")),
         ("version", json!(env!("CARGO_PKG_VERSION"))),
@@ -96,11 +98,11 @@ fn begun(what: &str, common: &Common) -> Answer {
 }
 
 /// Leaves out what the level does not want to hear of. What blocks is never left out.
-fn ended(mut answer: Answer, common: &Common) -> Answer {
+fn finish_answer(mut answer: XpiaAnswer, common: &XpiaCommonArgs) -> XpiaAnswer {
     let least = match common.security_level {
-        Level::Low => Risk::High,
-        Level::Medium => Risk::Medium,
-        Level::High | Level::Strict => Risk::Low,
+        XpiaSecurityLevel::Low => XpiaRisk::High,
+        XpiaSecurityLevel::Medium => XpiaRisk::Medium,
+        XpiaSecurityLevel::High | XpiaSecurityLevel::Strict => XpiaRisk::Low,
     };
     answer.threats.retain(|threat| threat.severity >= least);
     if !answer.is_valid() {
@@ -109,37 +111,37 @@ fn ended(mut answer: Answer, common: &Common) -> Answer {
     answer
 }
 
-fn shell(command: &[u8], env: &Env, answer: &mut Answer) -> Result<(), String> {
-    let (policy, cwd) = policy(env)?;
+fn judge_shell(command: &[u8], env: &Env, answer: &mut XpiaAnswer) -> Result<(), String> {
+    let (policy, cwd) = load_policy(env)?;
     let event = Event::Shell { script: command, cwd: &cwd };
-    let explanation = policy.explain(&event, &Machine::new(env), &Limits::default());
-    say(&explanation.verdict, answer);
+    let explanation = policy.explain(&event, &GuardMachine::new(env), &Limits::default());
+    add_verdict(&explanation.verdict, answer);
     // The first rule gives the reason; a later one may know of worse.
     if explanation.verdict.decision >= Decision::Ask {
         for hit in explanation.hits.iter().filter(|hit| hit.rule != explanation.verdict.rule) {
-            answer.threats.extend(stopped(hit));
+            answer.threats.extend(threat_from_verdict(hit));
         }
     }
     Ok(())
 }
 
 /// A verdict as a threat. Who asks here has nobody to ask, so an ask blocks as well.
-fn say(verdict: &Verdict, answer: &mut Answer) {
+fn add_verdict(verdict: &Verdict, answer: &mut XpiaAnswer) {
     answer.metadata.insert("decision".to_owned(), verdict.decision.to_string().into());
     if let Some(would_be) = verdict.would_be {
         answer.metadata.insert("would_be".to_owned(), would_be.to_string().into());
     }
-    let Some(threat) = stopped(verdict) else { return };
+    let Some(threat) = threat_from_verdict(verdict) else { return };
     answer.metadata.insert("rule".to_owned(), json!(verdict.rule.as_ref().map(ToString::to_string)));
     answer.threats.push(threat);
 }
 
-fn stopped(verdict: &Verdict) -> Option<Threat> {
+fn threat_from_verdict(verdict: &Verdict) -> Option<XpiaThreat> {
     let id = verdict.rule.as_ref().filter(|_| verdict.decision >= Decision::Ask)?;
-    let rule = rules::all().find(|rule| rule.id == *id);
-    Some(Threat {
+    let rule = rules::builtin_rules().find(|rule| rule.id == *id);
+    Some(XpiaThreat {
         kind: id.0.split('/').next().unwrap_or_default().to_owned(),
-        severity: severity(verdict.decision, id),
+        severity: verdict_severity(verdict.decision, id),
         description: verdict.reason.clone(),
         location: verdict.spans.first().copied(),
         mitigation: rule
@@ -147,30 +149,31 @@ fn stopped(verdict: &Verdict) -> Option<Threat> {
     })
 }
 
-/// What can be done again, or is a matter of a repository's habits, is high; the rest critical.
-fn severity(decision: Decision, id: &RuleId) -> Risk {
-    let mild = [Pack::Guards, Pack::GitHistory].iter().any(|pack| id.0.starts_with(&format!("{pack}/")));
-    if decision == Decision::Ask || mild { Risk::High } else { Risk::Critical }
+/// Returns high for what can be repeated, or is a matter of a repository's habits; critical for the rest.
+fn verdict_severity(decision: Decision, id: &RuleId) -> XpiaRisk {
+    let mild =
+        [RulePack::Guards, RulePack::GitHistory].iter().any(|pack| id.0.starts_with(&format!("{pack}/")));
+    if decision == Decision::Ask || mild { XpiaRisk::High } else { XpiaRisk::Critical }
 }
 
-fn scan(text: &str, answer: &mut Answer) {
-    let findings = Scanner::new().scan(text, Origin::Page);
-    answer.threats.extend(findings.iter().map(threat));
+fn scan_text(text: &str, answer: &mut XpiaAnswer) {
+    let findings = InjectionScanner::new().scan(text, Origin::Page);
+    answer.threats.extend(findings.iter().map(threat_from_finding));
     if text.chars().count() > LONG_TEXT {
-        answer.threats.push(long("text", LONG_TEXT));
+        answer.threats.push(length_threat("text", LONG_TEXT));
     }
 }
 
-fn threat(finding: &Finding) -> Threat {
-    Threat {
+fn threat_from_finding(finding: &InjectionFinding) -> XpiaThreat {
+    XpiaThreat {
         kind: serde_json::to_value(finding.kind)
             .ok()
             .and_then(|kind| kind.as_str().map(str::to_owned))
             .unwrap_or_default(),
         severity: match finding.severity {
-            Severity::Low => Risk::Low,
-            Severity::Medium => Risk::Medium,
-            Severity::High => Risk::Critical,
+            InjectionSeverity::Low => XpiaRisk::Low,
+            InjectionSeverity::Medium => XpiaRisk::Medium,
+            InjectionSeverity::High => XpiaRisk::Critical,
         },
         description: format!("it looks like {}", finding.kind.describe()),
         location: Some(finding.span),
@@ -178,10 +181,10 @@ fn threat(finding: &Finding) -> Threat {
     }
 }
 
-fn long(what: &str, limit: usize) -> Threat {
-    Threat {
+fn length_threat(what: &str, limit: usize) -> XpiaThreat {
+    XpiaThreat {
         kind: "length".to_owned(),
-        severity: Risk::Medium,
+        severity: XpiaRisk::Medium,
         description: format!("the {what} has more than {limit} characters"),
         location: None,
         mitigation: "Look at it in parts".to_owned(),

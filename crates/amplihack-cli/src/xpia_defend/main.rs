@@ -3,8 +3,8 @@
 mod answer;
 mod args;
 mod judge;
-#[path = "../misread.rs"]
-mod misread;
+#[path = "../printable_error.rs"]
+mod printable_error;
 mod tables;
 
 use std::io::{self, Write};
@@ -14,20 +14,20 @@ use amplihack_utils::env::Env;
 use clap::Parser;
 use serde_json::{Value, json};
 
-use args::{Command, Defend};
+use args::{XpiaDefendCli, XpiaDefendCommand};
 
 fn main() -> ExitCode {
     let env = Env::from_process();
-    let (answer, code) = match Defend::try_parse() {
-        Ok(defend) => run(defend.command, &env).unwrap_or_else(|why| broken(&why)),
+    let (answer, code) = match XpiaDefendCli::try_parse() {
+        Ok(defend) => answer_command(defend.command, &env).unwrap_or_else(|why| broken_answer(&why)),
         Err(error) => {
             // Help and version go to stdout with 0; what cannot be read is explained on stderr.
-            let error = misread::printable(error);
+            let error = printable_error::make_printable(error);
             let told = error.print().is_ok();
             if error.exit_code() == 0 {
                 return if told { ExitCode::SUCCESS } else { ExitCode::from(2) };
             }
-            broken("the command line cannot be read; see stderr")
+            broken_answer("the command line cannot be read; see stderr")
         }
     };
     let mut out = io::stdout().lock();
@@ -36,20 +36,20 @@ fn main() -> ExitCode {
 }
 
 /// The answer and the exit code: 0 valid, 1 blocked. The error says why neither can be told.
-fn run(command: Command, env: &Env) -> Result<(Value, u8), String> {
+fn answer_command(command: XpiaDefendCommand, env: &Env) -> Result<(Value, u8), String> {
     let answer = match command {
-        Command::ValidateContent(args) => judge::content(&args, env)?,
-        Command::ValidateBash(args) => judge::bash(&args, env)?,
-        Command::ValidateWebfetch(args) => judge::webfetch(&args, env)?,
-        Command::ValidateAgent(args) => judge::agent(&args, env)?,
-        Command::Health => return Ok((tables::health(env)?, 0)),
-        Command::Patterns => return Ok((tables::patterns(), 0)),
-        Command::Config => return Ok((tables::config(env)?, 0)),
+        XpiaDefendCommand::ValidateContent(args) => judge::judge_content(&args, env)?,
+        XpiaDefendCommand::ValidateBash(args) => judge::judge_bash(&args, env)?,
+        XpiaDefendCommand::ValidateWebfetch(args) => judge::judge_webfetch(&args, env)?,
+        XpiaDefendCommand::ValidateAgent(args) => judge::judge_agent_message(&args, env)?,
+        XpiaDefendCommand::Health => return Ok((tables::health_json(env)?, 0)),
+        XpiaDefendCommand::Patterns => return Ok((tables::patterns_json(), 0)),
+        XpiaDefendCommand::Config => return Ok((tables::config_json(env)?, 0)),
     };
     Ok((answer.as_json(), u8::from(!answer.is_valid())))
 }
 
 /// Nothing can be told, so nothing is valid.
-fn broken(why: &str) -> (Value, u8) {
+fn broken_answer(why: &str) -> (Value, u8) {
     (json!({ "error": true, "message": why, "is_valid": false, "risk_level": "critical" }), 2)
 }

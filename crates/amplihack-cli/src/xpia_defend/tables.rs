@@ -1,24 +1,24 @@
-//! What the defender says about itself.
+//! Self-description of the defender: health, patterns, configuration.
 
-use amplihack_policy::policy::Mode;
+use amplihack_policy::policy::PolicyMode;
 use amplihack_policy::rules;
 use amplihack_policy::xpia::XpiaSettings;
 use amplihack_utils::env::Env;
 use serde_json::{Value, json};
 
-use crate::judge::policy;
+use crate::judge::load_policy;
 
-/// Whether the policy can be loaded here.
-pub(crate) fn health(env: &Env) -> Result<Value, String> {
-    policy(env)?;
+/// Reports whether the policy can be loaded here.
+pub(crate) fn health_json(env: &Env) -> Result<Value, String> {
+    load_policy(env)?;
     Ok(
-        json!({ "status": "healthy", "backend": "rust", "version": env!("CARGO_PKG_VERSION"), "rules": rules::all().count() }),
+        json!({ "status": "healthy", "backend": "rust", "version": env!("CARGO_PKG_VERSION"), "rules": rules::builtin_rules().count() }),
     )
 }
 
 /// Every rule of the policy.
-pub(crate) fn patterns() -> Value {
-    rules::all()
+pub(crate) fn patterns_json() -> Value {
+    rules::builtin_rules()
         .map(|rule| {
             json!({
                 "id": rule.id.to_string(),
@@ -30,14 +30,14 @@ pub(crate) fn patterns() -> Value {
         .collect()
 }
 
-/// What is in force here.
-pub(crate) fn config(env: &Env) -> Result<Value, String> {
-    let (policy, _) = policy(env)?;
+/// Returns the configuration in force here.
+pub(crate) fn config_json(env: &Env) -> Result<Value, String> {
+    let (policy, _) = load_policy(env)?;
     let xpia = XpiaSettings::from_env(env);
     let mode = match policy.mode() {
-        Mode::Standard => "standard",
-        Mode::Strict => "strict",
-        Mode::Observe => "observe",
+        PolicyMode::Standard => "standard",
+        PolicyMode::Strict => "strict",
+        PolicyMode::Observe => "observe",
     };
     Ok(json!({
         "mode": mode,

@@ -1,7 +1,7 @@
 //! `amplihack audit`: showing entries, and following the chain.
 
 use amplihack_policy::Decision;
-use amplihack_policy::audit::{Audit, Data, Entry, EventType};
+use amplihack_policy::audit::{AuditData, AuditEntry, AuditLogWriter, EventType};
 use amplihack_testkit::Sandbox;
 use serde_json::json;
 
@@ -20,13 +20,16 @@ fn written() -> Sandbox {
         ("2026-01-31", Decision::Ask, "git stash drop\u{1b}[2J"),
     ] {
         let time: jiff::civil::DateTime = format!("{day}T10:11:12").parse().unwrap();
-        let mut entry = Entry::new(time, EventType::PreToolValidation, decision);
-        entry.data =
-            Data { command: Some(command.to_owned()), tool: Some("Bash".to_owned()), ..Data::default() };
+        let mut entry = AuditEntry::new(time, EventType::PreToolValidation, decision);
+        entry.data = AuditData {
+            command: Some(command.to_owned()),
+            tool: Some("Bash".to_owned()),
+            ..AuditData::default()
+        };
         entry.host = Some("claude".to_owned());
         entry.cwd = Some("/w".to_owned());
         entry.rule = (decision > Decision::None).then(|| "pack/rule".to_owned());
-        Audit::open(&dir, time.date()).unwrap().append(&entry).unwrap();
+        AuditLogWriter::open(&dir, time.date()).unwrap().append_entry(&entry).unwrap();
     }
     sandbox
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use amplihack_launcher::copilot::shim::{Shim, install_into};
+use amplihack_launcher::copilot::shim::{CopilotShimLink, install_into};
 use amplihack_testkit::{Record, Run, Sandbox, Script, StdinKind};
 
 use crate::fakes::{fakes, shape};
@@ -51,10 +51,10 @@ fn a_prompt_that_is_the_verbs_name_is_still_a_prompt() {
 }
 
 /// A sandbox with a fake Copilot, and before it on PATH a link of this name to amplihack.
-fn shimmed() -> (Sandbox, Shim) {
+fn shimmed() -> (Sandbox, CopilotShimLink) {
     let mut sandbox = fakes();
     let shim = install_into(&sandbox.root().join("run/bin"), amplihack()).unwrap();
-    let path = shim.first_on(sandbox.env().get("PATH")).unwrap();
+    let path = shim.prepend_to_path(sandbox.env().get("PATH")).unwrap();
     sandbox.set("PATH", path);
     (sandbox, shim)
 }
@@ -93,7 +93,7 @@ fn signals_are_copilots_own() {
 fn shims_are_never_called_by_shims() {
     let (mut sandbox, shim) = shimmed();
     let second = install_into(&sandbox.root().join("run2/bin"), amplihack()).unwrap();
-    let path = second.first_on(sandbox.env().get("PATH")).unwrap();
+    let path = second.prepend_to_path(sandbox.env().get("PATH")).unwrap();
     sandbox.set("PATH", path);
     copilot(&sandbox, &["--disallowed-tools", "Bash", "-p", "x"]).output().assert_code(0);
     let once = "--allow-all-paths|--deny-tool=shell|-p|Do not use these tools in this invocation: Bash.\n\nx";

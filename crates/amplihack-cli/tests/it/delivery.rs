@@ -72,7 +72,7 @@ fn amplifier_takes_argv_only_and_says_so_before_anything_is_started() {
         sandbox.set("AMPLIHACK_PROMPT_DELIVERY", value);
         let (output, _) = launch(&sandbox, &["amplifier", "--model", "m", "--prompt", "--help"]);
         output.assert_stderr(
-            "warning: amplifier runs without a guard: amplifier has no command hooks; no guard holds it\n",
+            "warning: amplifier runs without a guard: it has no command hooks; nothing stands in for them\n",
         );
         assert_eq!(sandbox.accepted().pop().unwrap().prompt, Some(Bytes::from("--help")));
     }

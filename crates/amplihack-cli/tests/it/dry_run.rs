@@ -52,15 +52,41 @@ fn a_dry_run_tells_all_but_prompt_and_secrets_and_starts_only_the_version_probe(
     insta::assert_snapshot!(report);
 }
 
-/// `text` with the guard's program and directory replaced.
+/// `text` with the guard's program, its directory and the hash of its policy replaced.
 fn without_guard(text: &str) -> String {
     let directory = amplihack().parent().unwrap().to_string_lossy().into_owned();
     let named = text
         .replace(&format!("{directory}/amplihack-hooks"), "GUARD")
         .replace(&format!("{directory}/amplihack hook"), "GUARD");
+    let named = without_code(&named);
     let mut parts = named.split(".amplihack/sessions/");
     let first = parts.next().unwrap_or_default().to_owned();
-    parts.fold(first, |text, part| text + ".amplihack/sessions/SESSION" + &part[part.find('/').unwrap()..])
+    let named = parts
+        .fold(first, |text, part| text + ".amplihack/sessions/SESSION" + &part[part.find('/').unwrap()..]);
+    // The hashes of the policy, and of Codex's hooks, whose commands have the session in them.
+    without_hash(&without_hash(&named, " --pin "), "sha256:")
+}
+
+/// `text` with each number in hexadecimal behind `mark` replaced.
+fn without_hash(text: &str, mark: &str) -> String {
+    let mut parts = text.split(mark);
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |text, part| {
+        text + mark + "HASH" + part.trim_start_matches(|c: char| c.is_ascii_hexdigit())
+    })
+}
+
+/// `text` with each answer code of a launch replaced: the one that lets a call run, and the next, which stops it.
+fn without_code(text: &str) -> String {
+    let mut parts = text.split(" --code ");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |text, part| {
+        let end = part.find(|c: char| !c.is_ascii_digit()).unwrap_or(part.len());
+        let code: u32 = part[..end].parse().unwrap();
+        let both = format!("in {code}) exit 0 ;; {}) exit 2 ;;", code + 1);
+        assert!(part.contains(&both), "{part}");
+        text + " --code N" + &part[end..].replacen(&both, "in N) exit 0 ;; N+1) exit 2 ;;", 1)
+    })
 }
 
 /// `text` with each session id and version of ours replaced.

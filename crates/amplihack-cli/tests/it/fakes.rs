@@ -68,6 +68,9 @@ pub(crate) fn forget(sandbox: &Sandbox) {
     let _ = std::fs::remove_file(sandbox.root().join("fake-agents.jsonl"));
 }
 
+/// Features of Codex that a launch sets for its guard.
+const GUARD_FEATURES: [&str; 2] = ["features.hooks=true", "features.unified_exec_tty=false"];
+
 /// `words` without those by which a launch puts its guard into the agent, which have tests of their own.
 pub(crate) fn without_guard(words: Vec<String>) -> Vec<String> {
     let mut left = Vec::new();
@@ -76,13 +79,13 @@ pub(crate) fn without_guard(words: Vec<String>) -> Vec<String> {
         let value = words.peek().map(String::as_str).unwrap_or_default();
         let pair = match word.as_str() {
             "--plugin-dir" => value.ends_with("/hooks"),
-            "--settings" => value == "{\"disableAllHooks\":false}",
-            "-c" => value.starts_with("hooks.") || value == "features.hooks=true",
+            "--settings" => value.starts_with("{\"disableAllHooks\":false,\"env\":"),
+            "-c" => value.starts_with("hooks={") || GUARD_FEATURES.contains(&value),
             _ => false,
         };
         if pair {
             words.next();
-        } else if word != "--dangerously-bypass-hook-trust" {
+        } else {
             left.push(word);
         }
     }
@@ -103,25 +106,26 @@ pub(crate) fn shape(record: &Record) -> String {
         }
 }
 
+/// Whether a line on stderr says what a launch of some agents always says: that it has no guard, or that its calls are not shown.
+fn is_about_the_guard(line: &str) -> bool {
+    line.contains("runs without a guard") || line.contains("is judged is not shown here")
+}
+
 /// Lines of stderr that begin with `warning: `, but for that of agents that have no hooks, which has a test of its own.
 pub(crate) fn warnings(output: &Output) -> Vec<String> {
     output
         .stderr_text()
         .lines()
         .filter_map(|line| line.strip_prefix("warning: ").map(str::to_owned))
-        .filter(|line| !line.contains("runs without a guard"))
+        .filter(|line| !is_about_the_guard(line))
         .collect()
 }
 
 /// Claims that stderr is empty, but for the line about an agent that has no hooks, which has a test of its own.
 #[track_caller]
 pub(crate) fn assert_quiet(output: &Output) {
-    let said: Vec<_> = output
-        .stderr_text()
-        .lines()
-        .filter(|line| !line.contains("runs without a guard"))
-        .map(str::to_owned)
-        .collect();
+    let said: Vec<_> =
+        output.stderr_text().lines().filter(|line| !is_about_the_guard(line)).map(str::to_owned).collect();
     assert_eq!(said, [""; 0], "{output}");
 }
 

@@ -112,14 +112,6 @@ fn formats() -> Vec<Format> {
             Newer::Named,
         ),
         format(
-            own("once/9ee8bdb4-6ce4"),
-            &["policy", "allow-once", "9ee8bdb4-6ce4"],
-            "rm -rf /",
-            &["hook", "pre-tool-use"],
-            Change::Never,
-            Newer::Unnumbered,
-        ),
-        format(
             own("install/journal.json"),
             &["uninstall", "--agent", "claude"],
             "restored: ~/.claude/settings.json",
@@ -275,6 +267,15 @@ fn prepare(sandbox: &Sandbox, format: &Format) {
     if format.read[0] == "doctor" {
         // The guard that was registered is not on this machine, and doctor would rightly say so.
         std::fs::remove_file(sandbox.home().join(".claude/settings.json")).unwrap();
+    }
+    if format.file.contains("/proofs/") {
+        // A proof belongs to the program's content, which a launch finds out and remembers.
+        rewrite(sandbox, &format.file, |value| value["program"] = "".into());
+        command(sandbox, format.read);
+        let programs: Value =
+            serde_json::from_slice(&bytes(sandbox, "home/.amplihack/programs.json")).unwrap();
+        let program = programs.as_object().and_then(|programs| programs.values().next()).unwrap();
+        rewrite(sandbox, &format.file, |value| value["program"] = program["digest"].clone());
     }
     if format.file.ends_with("versions.json") {
         rewrite(sandbox, &format.file, |value| {

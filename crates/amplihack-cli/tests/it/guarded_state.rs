@@ -3,7 +3,7 @@
 use std::fs;
 
 use amplihack_agent::AgentBinary;
-use amplihack_probe::model::{Reply, Script};
+use amplihack_probe::model::{ModelScript, ScriptedReply};
 use amplihack_testkit::Sandbox;
 
 use crate::world::{World, run};
@@ -58,15 +58,15 @@ fn a_launch_whose_work_lies_in_the_state_is_refused_in_words() {
 
 /// A real agent with the state elsewhere: neither there, nor through a link, nor in the default one does it write.
 fn is_kept_out(agent: AgentBinary) {
-    World::with(agent, Script::default(), |world| {
+    World::with(agent, ModelScript::default(), |world| {
         let ah = world.sandbox.root().canonicalize().unwrap().join("ah");
         fs::create_dir_all(ah.join("sessions")).unwrap();
         world.sandbox.set("AMPLIHACK_HOME", &ah);
         std::os::unix::fs::symlink(&ah, world.sandbox.work().join("way")).unwrap();
-        let tool = |command: String| Reply::Tool { command };
-        world.server.script(
+        let tool = |command: String| ScriptedReply::Tool { command };
+        world.server.set_script(
             "run",
-            Script::new([
+            ModelScript::new([
                 tool(format!("echo x > {}/sessions/forbidden", ah.display())),
                 tool(format!("env -u AMPLIHACK_HOME sh -c 'echo x > {}/forbidden'", ah.display())),
                 tool("echo x > way/forbidden".to_owned()),
@@ -75,7 +75,7 @@ fn is_kept_out(agent: AgentBinary) {
                         .to_owned(),
                 ),
                 tool("echo work > harmless".to_owned()),
-                Reply::Text("done".to_owned()),
+                ScriptedReply::Text("done".to_owned()),
             ]),
         );
         let args = [agent.name(), "--permissions", "full", "--output", "json", "--prompt", "work"];

@@ -2,7 +2,7 @@
 
 use amplihack_testkit::Sandbox;
 
-use crate::fakes::{assert_quiet, fakes, forget, launch_with, refused, shape};
+use crate::fakes::{assert_quiet, fakes, forget, launch_with, launched, refused, shape};
 use crate::world::prepare;
 
 /// Each command line of amplihack, what is on its stdin, and how the agent must be called.
@@ -101,24 +101,36 @@ fn each_agents_own_spelling_of_a_prompt_is_understood() {
 }
 
 #[test]
-fn an_agents_own_commands_pass_through_with_stdin_and_without_a_probe() {
+fn an_agents_own_commands_pass_through_with_stdin_and_a_probe_only_where_a_guard_is_needed() {
     let sandbox = fakes();
-    for (args, expected) in [
-        (&["claude", "--", "mcp", "list"][..], "mcp|list < piped"),
-        (&["claude", "--", "-p", "X", "--help"], "-p|X|--help < piped"),
-        (&["codex", "--", "login", "--with-api-key"], "login|--with-api-key < piped"),
-        (&["codex", "--", "exec", "resume", "--last", "-"], "exec|resume|--last|- < piped"),
-        (&["copilot", "--", "help", "config"], "help|config < piped"),
-        (&["amplifier", "--", "provider", "list"], "provider|list < piped"),
-        (&["amp", "--", "threads", "list"], "threads|list < piped"),
-        (&["amp", "--raw", "--", "-x", "X", ""], "-x|X| < piped"),
-        (&["claude", "--raw", "--", "just words"], "just words < piped"),
-        (&["claude", "--raw"], " < piped"),
+    // A version is asked for once, and remembered.
+    for (args, expected, probed) in [
+        (&["claude", "--", "mcp", "list"][..], "mcp|list < piped", false),
+        (&["claude", "--", "-p", "X", "--help"], "-p|X|--help < piped", false),
+        (&["codex", "--", "login", "--with-api-key"], "login|--with-api-key < piped", false),
+        (&["codex", "--", "exec", "resume", "--last", "-"], "exec|resume|--last|- < piped", true),
+        (&["codex", "exec", "resume", "--last", "-"], "exec|resume|--last|- < piped", false),
+        (&["copilot", "--", "help", "config"], "help|config < piped", false),
+        (&["copilot", "--", "--acp"], "--acp < piped", true),
+        (&["gemini", "--", "--acp"], "--acp < piped", true),
+        (&["amplifier", "--", "provider", "list"], "provider|list < piped", false),
+        (&["amp", "--", "threads", "list"], "threads|list < piped", false),
+        (&["amp", "--raw", "--", "-x", "X", ""], "-x|X| < piped", true),
+        (&["claude", "--raw", "--", "just words"], "just words < piped", true),
+        (&["claude", "--raw"], " < piped", false),
     ] {
-        let (output, record) = launch_with(&sandbox, args, "piped");
-        assert_eq!(shape(&record), expected, "{args:?}");
-        assert_quiet(&output);
-        assert_eq!(sandbox.starts().len(), 1, "{args:?}: no version was asked for");
+        // Gemini starts in a folder that it trusts only.
+        let trusted = prepare(&sandbox, args).env("GEMINI_CLI_TRUST_WORKSPACE", "true");
+        let (output, record) = launched(&sandbox, trusted.stdin("piped"));
+        let shown = shape(&record);
+        // Under ACP Gemini calls no hooks: a policy of the launch makes it ask its client.
+        let shown = shown.split_once("/ask.toml|").map_or(&*shown, |(_, own)| own);
+        assert_eq!(shown, expected, "{args:?}");
+        // That is told.
+        if args[0] != "gemini" {
+            assert_quiet(&output);
+        }
+        assert_eq!(sandbox.starts().len(), 1 + usize::from(probed), "{args:?}");
     }
     forget(&sandbox);
     let output = prepare(&sandbox, &["codex", "--", "--version"]).stdin("piped").output();

@@ -123,7 +123,7 @@ fn environment(agent: AgentBinary, own: &[(&str, &str)]) -> Vec<(Bytes, Bytes)> 
     ];
     let mut expected = sandbox.env().clone();
     for (name, value) in set {
-        expected.set(name, value);
+        expected.set_variable(name, value);
     }
     let mut unchanged = Vec::new();
     for (name, value) in &record.env {

@@ -8,7 +8,7 @@ use amplihack_testkit::{Run, Running, Sandbox, Script};
 
 use crate::world::amplihack;
 
-/// How often the threads of the launcher went to sleep and came back, or were pushed aside, so far.
+/// How often the threads of the launcher went to sleep and came back, so far. That others pushed them aside is the load of the machine.
 fn switches(launch: &Running) -> u64 {
     let pid = launch.pid().as_raw_pid();
     let threads = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap();
@@ -18,9 +18,16 @@ fn switches(launch: &Running) -> u64 {
         .sum()
 }
 
+/// Reports whether the launcher has a thread of that name.
+fn has_thread(launch: &Running, name: &str) -> bool {
+    let threads = std::fs::read_dir(format!("/proc/{}/task", launch.pid().as_raw_pid())).unwrap();
+    let names = threads.filter_map(|thread| std::fs::read_to_string(thread.ok()?.path().join("comm")).ok());
+    names.into_iter().any(|found| found.trim() == name)
+}
+
 fn switches_of(line: &str) -> Option<u64> {
     let (name, value) = line.split_once(':')?;
-    name.ends_with("voluntary_ctxt_switches").then(|| value.trim().parse().unwrap())
+    (name == "voluntary_ctxt_switches").then(|| value.trim().parse().unwrap())
 }
 
 /// The launcher's context switches in a second in which its agent only sleeps.
@@ -35,6 +42,9 @@ fn switches_in_a_second(args: &[&str], stdin: Option<&str>) -> u64 {
         None => run.spawn(),
     };
     launch.until_stdout_has("at work");
+    // Pinned files are hashed when the agent has started; that is work, and ends.
+    sleep(Duration::from_millis(300));
+    launch.until("what is pinned is hashed", |launch| !has_thread(launch, "amplihack-pin"));
     sleep(Duration::from_millis(200));
     let before = switches(&launch);
     assert!(before > 0, "a launch that has started has waited for something");

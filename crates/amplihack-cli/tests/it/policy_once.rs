@@ -1,68 +1,38 @@
-//! A person's one-time yes: who may give it, what it tells, where it is written down.
+//! A person's one-time yes where no session runs: what the command says. `real_once` has the sessions.
 
-use std::path::Path;
-use std::time::SystemTime;
-
-use amplihack_hooks::once;
 use amplihack_testkit::Sandbox;
 
-use crate::scene::mode;
 use crate::world::run;
 
-const SCRIPT: &[u8] = b"git push --force origin main";
-
-/// The id of a call that was stopped in the sandbox.
-fn stopped(sandbox: &Sandbox) -> String {
-    once::offer(&home(sandbox), SCRIPT, Path::new("/w"), SystemTime::now()).unwrap().to_string()
-}
-
-fn home(sandbox: &Sandbox) -> std::path::PathBuf {
-    sandbox.home().join(".amplihack")
-}
-
-fn goes_through(sandbox: &Sandbox) -> bool {
-    once::take(&home(sandbox), SCRIPT, Path::new("/w"), None, SystemTime::now())
-}
-
 #[test]
-fn a_person_lets_a_stopped_call_through_once() {
+fn without_a_session_there_is_nothing_to_allow() {
     let sandbox = Sandbox::new();
-    let id = stopped(&sandbox);
-    let output = run(&sandbox, &["policy", "allow-once", &id]);
-    output
-        .assert_code(0)
-        .assert_stderr("")
-        .assert_stdout("within 10 minutes this goes through once, in /w:\n  git push --force origin main\n");
-    let audit = run(&sandbox, &["audit", "show", "--json"]).assert_code(0).json();
-    assert_eq!(
-        (&audit[0]["event_type"], &audit[0]["decision"], &audit[0]["rule"], &audit[0]["cwd"]),
-        (&"policy_change".into(), &"allow".into(), &format!("once/{id}").into(), &"/w".into())
-    );
-    assert_eq!(audit[0]["data"]["command"], "git push --force origin main");
-    assert!(goes_through(&sandbox));
-    assert!(!goes_through(&sandbox));
-    run(&sandbox, &["policy", "allow-once", &id]).assert_code(3).assert_stderr_has("was granted before");
+    for args in [&["policy", "pending"][..], &["policy", "allow-once", "01234567-89ab"]] {
+        run(&sandbox, args).assert_code(3).assert_stdout("").assert_stderr_has("no session runs");
+    }
     run(&sandbox, &["policy", "allow-once", "7f"]).assert_code(2).assert_stderr_has("`7f` is not the id");
+    // A file of an earlier version, or one that somebody makes.
+    sandbox.write("home/.amplihack/once/01234567-89ab", r#"{"hash":"","at":0,"command":"x","cwd":"/"}"#);
+    run(&sandbox, &["policy", "allow-once", "01234567-89ab"]).assert_code(3);
 }
 
 #[test]
 fn an_agent_cannot_give_it() {
     for name in ["AMPLIHACK_SESSION_ID", "CLAUDECODE", "CODEX_MANAGED_BY_NPM", "COPILOT_CLI"] {
         let mut sandbox = Sandbox::new();
-        let id = stopped(&sandbox);
         sandbox.set(name, "1");
-        let output = run(&sandbox, &["policy", "allow-once", &id]);
+        let output = run(&sandbox, &["policy", "allow-once", "01234567-89ab"]);
         output.assert_code(4).assert_stdout("").assert_stderr(format!(
             "error: only a person may allow a call, and {name} says that this is an agent's session\n\
              hint: run it in a terminal of your own\n"
         ));
-        assert!(!goes_through(&sandbox), "{name}");
         assert!(!sandbox.home().join(".claude").exists(), "nothing changed, so nothing is written down");
     }
     // Without its marks it is the policy that stops the agent.
     let sandbox = Sandbox::new();
     for command in [
         "amplihack policy allow-once 01234567-89ab",
+        "amplihack policy pending",
         "env -i amplihack policy allow-once x",
         "env -u CLAUDECODE ~/bin/amplihack policy allow-once x",
     ] {
@@ -70,12 +40,4 @@ fn an_agent_cannot_give_it() {
             .assert_code(4)
             .assert_stdout_has("deny by guard_disabling/own-commands");
     }
-}
-
-#[test]
-fn what_is_kept_is_private() {
-    let sandbox = Sandbox::new();
-    let id = stopped(&sandbox);
-    assert_eq!(mode(&sandbox, format!("home/.amplihack/once/{id}")), 0o600);
-    assert_eq!(mode(&sandbox, "home/.amplihack/once"), 0o700);
 }

@@ -10,7 +10,7 @@ use amplihack_agent::AgentBinary;
 use amplihack_testkit::{NetNs, Output, Run, Sandbox, loud, real};
 
 use crate::scene::{files, json, masked, mode, shown};
-use crate::world::{amplihack, run};
+use crate::world::{amplihack, costed, run};
 
 /// `amplihack doctor --prove AGENTS…`, with nothing but loopback around it.
 fn prove(sandbox: &Sandbox, agents: &[&str]) -> Output {
@@ -97,6 +97,12 @@ fn settings(agent: &str) -> &'static [(&'static str, &'static str)] {
                 r#"{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "touch MARK"}]}]}}"#,
             ),
         ],
+        "gemini" => &[(
+            ".gemini/settings.json",
+            r#"{"security": {"auth": {"selectedType": "s3cret"}}, "mcpServers": {"x": {"command": "touch", "args": ["MARK"]}},
+                "hooks": {"SessionStart": [{"hooks": [{"type": "command", "command": "touch MARK"}]}],
+                    "BeforeTool": [{"matcher": "run_.*", "hooks": [{"type": "command", "command": "touch MARK", "timeout": 5000}]}]}}"#,
+        )],
         _ => &[
             (
                 ".copilot/config.json",
@@ -122,8 +128,10 @@ fn the_real_one_is_proved(agent: &str) {
             sandbox.write(format!("home/{name}"), text.replace("MARK", mark.to_str().unwrap()))
         })
         .collect();
-    let output = prove(&sandbox, &[agent]);
+    let (output, cost) = costed(&sandbox, &NetNs::new(), &["doctor", "--prove", agent]);
     output.assert_code(0).assert_stderr_has("argv proved (").assert_stderr_has("stdin proved (");
+    // Ten seconds on a machine with two processors that does nothing else; other tests run beside this one.
+    assert!(cost < Duration::from_secs(14), "{cost:?}\n{output}");
     let held = [
         "the guard held: a forbidden call was stopped by ",
         "the guard beside your own hooks held: a forbidden call ",
@@ -131,6 +139,8 @@ fn the_real_one_is_proved(agent: &str) {
     for held in held {
         output.assert_stderr_has(held).assert_stdout_has(held);
     }
+    let coverage = format!("the guard on each tool held: {}", hooked(agent));
+    output.assert_stderr_has(&coverage).assert_stdout_has(&coverage);
     output.assert_stdout_has("proved here at ").assert_stdout_has("nothing is broken\n");
     output.assert_nowhere("s3cret");
     assert!(!mark.exists(), "a command of the user's ran");
@@ -150,7 +160,8 @@ fn the_real_one_is_proved(agent: &str) {
     assert_eq!(seen, [("argv", &true.into()), ("stdin", &true.into())]);
     let legs: Vec<_> =
         proof["guard"].as_array().unwrap().iter().map(|leg| (&leg["leg"], &leg["held"])).collect();
-    assert_eq!(legs, [(&"alone".into(), &true.into()), (&"as_configured".into(), &true.into())]);
+    let held = &true.into();
+    assert_eq!(legs, [(&"alone".into(), held), (&"as_configured".into(), held), (&"tools".into(), held)]);
     assert!(!proof.to_string().contains("s3cret"));
     assert_eq!(
         files(&sandbox.root().join("tmp")),
@@ -172,6 +183,23 @@ fn the_real_codex_is_proved() {
 #[test]
 fn the_real_copilot_is_proved() {
     the_real_one_is_proved("copilot");
+}
+
+#[test]
+fn the_real_gemini_is_proved() {
+    the_real_one_is_proved("gemini");
+}
+
+/// Every tool that the pinned version offers asks, but those that are named with the reason.
+fn hooked(agent: &str) -> &'static str {
+    match agent {
+        "claude" => "21 of 21 tools hooked; harmless without being asked: web_search (",
+        "codex" => {
+            "11 of 11 tools hooked; harmless without being asked: web_search (the model's provider searches; nothing runs here), write_stdin ("
+        }
+        "copilot" => "17 of 17 tools hooked\n",
+        _ => "16 of 16 tools hooked; harmless without being asked: complete_task (",
+    }
 }
 
 /// A machine whose Claude Code is the shell script `text` behind an honest `--version`.
@@ -203,7 +231,9 @@ fn an_agent_that_drops_every_prompt_is_found_out_and_not_launched() {
     let untouched = Decoys::new(&decoys);
     let mut report = on_claude(&sandbox, &prove(&sandbox, &["claude"]));
     untouched.assert_untouched(&decoys, &[]);
-    let proof = json(&decoys, "home/.amplihack/proofs/claude-2.1.332.json");
+    let mut proof = json(&decoys, "home/.amplihack/proofs/claude-2.1.332.json");
+    assert_eq!(proof["program"].as_str().map(str::len), Some(64), "the digest of the program");
+    proof["program"] = "[DIGEST]".into();
     report += &masked(&sandbox, &serde_json::to_string_pretty(&proof).unwrap());
     report += "\n=== doctor afterwards\n";
     report += &on_claude(&sandbox, &run(&sandbox, &["doctor"]));
@@ -226,8 +256,13 @@ fn a_channel_that_changes_prompts_is_not_used_until_it_is_proved_again() {
     let file = sandbox.write("prompt.txt", "x".repeat(5000));
     let launch = ["claude", "-p", "--dry-run", "--prompt-file", file.to_str().unwrap()];
     let mut report = on_claude(&sandbox, &prove(&sandbox, &["claude"]));
-    report +=
-        &shown(&sandbox, &run(&sandbox, &launch)).replace(&sandbox.work().display().to_string(), "[WORK]");
+    let told =
+        shown(&sandbox, &run(&sandbox, &launch)).replace(&sandbox.work().display().to_string(), "[WORK]");
+    // The guard's hooks have tests of their own.
+    let hooks = |line: &str| line.trim_start().starts_with("{\"disableAllHooks\":false,\"env\":");
+    report.extend(
+        told.lines().map(|line| if hooks(line) { "  [HOOKS]\n".to_owned() } else { format!("{line}\n") }),
+    );
     insta::assert_snapshot!(report);
 
     claude(&mut sandbox, "exec amplihack-scripted-agent \"$@\"");
@@ -241,11 +276,11 @@ fn a_channel_that_changes_prompts_is_not_used_until_it_is_proved_again() {
     healed.assert_code(0).assert_stderr("").assert_stdout_has("stdin");
 }
 
-/// Leaves `--plugin-dir` and its value out of the arguments where the command says so, then plays Claude Code.
+/// Leaves `--settings` and its value out of the arguments where the command says so, then plays Claude Code.
 const UNPLUG: &str = r#"n=$#; skip=
 while [ $n -gt 0 ]; do
     word=$1; shift; n=$((n - 1))
-    if [ -n "$skip" ]; then skip=; elif [ "$word" = --plugin-dir ] && WHEN; then skip=1; else set -- "$@" "$word"; fi
+    if [ -n "$skip" ]; then skip=; elif [ "$word" = --settings ] && WHEN; then skip=1; else set -- "$@" "$word"; fi
 done
 exec amplihack-scripted-agent "$@""#;
 
@@ -315,10 +350,10 @@ fn a_missing_agent_is_a_note_unless_its_proof_was_asked_for() {
     let missing = all.stderr_text().lines().filter(|line| line.contains("nothing proved")).count();
     assert_eq!(missing, AgentBinary::ALL.len(), "{all}");
     all.assert_stderr_has(
-        "amp: there is no guard to prove: amp has no command hooks; its permission rules hold it instead\n",
+        "amp: there is no guard to prove: amp has no command hooks; only permission rules of its own decide\n",
     );
     all.assert_stderr_has(
-        "amplifier: there is no guard to prove: amplifier has no command hooks; no guard holds it\n",
+        "amplifier: there is no guard to prove: amplifier has no command hooks; nothing stands in for them\n",
     );
     let one = run(&sandbox, &["doctor", "--prove", "codex"]);
     one.assert_code(1).assert_stdout_has("broken: codex: nothing proved: codex was not found");

@@ -1,7 +1,7 @@
 //! The judges: real Claude Code, Codex and Copilot, launched through `amplihack`, get prompts from a scripted model's view.
 
 use amplihack_agent::AgentBinary;
-use amplihack_probe::model::{Delivery, HELLO, Reply, Script};
+use amplihack_probe::model::{HELLO, ModelScript, ObservedDelivery, ScriptedReply};
 use amplihack_testkit::Output;
 use amplihack_testkit::procs::ArgvWatch;
 
@@ -10,8 +10,8 @@ use crate::world::{World, prepare};
 /// Everything that shells and files mangle. Starts with a dash.
 const HOSTILE: &str = "-dash don't \"quote\" $HOME $(id) `id` \\ ; | & 漢字 \u{1f980} %s";
 
-pub(crate) fn greeting() -> Script {
-    Script::new([Reply::Text(HELLO.to_owned())])
+pub(crate) fn greeting() -> ModelScript {
+    ModelScript::new([ScriptedReply::Text(HELLO.to_owned())])
 }
 
 /// A hostile prompt of exactly `bytes` bytes with `marker` on every line, and newlines at its end where they fit.
@@ -37,7 +37,7 @@ fn assert_arrived(world: &World, agent: AgentBinary, text: &str) {
         let end = format!("</current_datetime>\n\n{}", text.trim_end());
         prompts.iter().any(|said| said.starts_with("<current_datetime>") && said.trim_end().ends_with(&end))
     } else {
-        world.server.delivered("run", text) == Delivery::Exact
+        world.server.observed_delivery("run", text) == ObservedDelivery::Exact
     };
     let seen: Vec<String> = prompts.iter().map(shorten).collect();
     assert!(arrived, "{agent} did not hand on {:.200} ({} bytes): {seen:#?}", text, text.len());
@@ -73,7 +73,7 @@ fn prompts_arrive(agent: AgentBinary, largest: usize) {
                 assert!(!seen.hits.is_empty(), "a prompt of {bytes} bytes travels on argv");
             }
         }
-        assert!(world.server.strays().is_empty());
+        assert!(world.server.stray_requests().is_empty());
     });
 }
 

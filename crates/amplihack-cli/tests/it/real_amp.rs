@@ -35,7 +35,8 @@ fn what_amp_does_offline_passes_through() {
         assert_eq!(through.stdout_text(), bare.stdout_text(), "{args:?}");
         outputs.push(through);
     }
-    let builtin: Vec<_> = amp_sdk::permissions::builtin().iter().map(amp_sdk::Permission::to_value).collect();
+    let builtin: Vec<_> =
+        amp_sdk::permissions::builtin_rules().iter().map(amp_sdk::Permission::to_value).collect();
     assert_eq!(outputs[1].json(), serde_json::json!(builtin), "take over Amp's list as builtin.json");
     let report = run(&network, &sandbox, &amplihack, &["doctor", "--json"]).json();
     let agents = report["agents"].as_array().unwrap();

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use amplihack_agent::AgentBinary;
-use amplihack_probe::model::{Body, Reply, Script, Usage};
+use amplihack_probe::model::{ModelScript, RecordedBody, ReplyUsage, ScriptedReply};
 use amplihack_testkit::{Output, Run, procs};
 use rustix::process::Signal;
 use serde_json::Value;
@@ -11,12 +11,14 @@ use serde_json::Value;
 use crate::auto::{assert_ended, directory, ended};
 use crate::world::World;
 
-fn text(status: &str) -> Reply {
-    Reply::Text(format!("so far\nAMPLIHACK-STATUS: {{\"status\": \"{status}\", \"summary\": \"it's so\"}}"))
+fn text(status: &str) -> ScriptedReply {
+    ScriptedReply::Text(format!(
+        "so far\nAMPLIHACK-STATUS: {{\"status\": \"{status}\", \"summary\": \"it's so\"}}"
+    ))
 }
 
-fn tool(command: &str) -> Reply {
-    Reply::Tool { command: command.to_owned() }
+fn tool(command: &str) -> ScriptedReply {
+    ScriptedReply::Tool { command: command.to_owned() }
 }
 
 /// `amplihack auto` of `agent` in the world, with every permission and `args`.
@@ -50,7 +52,7 @@ fn assert_used(world: &World, last: &Value) {
 /// A task of three turns, whose check fails twice and then passes.
 fn ends_verified(agent: AgentBinary) {
     let step = || [tool("echo x >> steps"), text("done")];
-    let script = Script::new([step(), step(), step()].concat()).over_conversation();
+    let script = ModelScript::new([step(), step(), step()].concat()).over_conversation();
     World::with(agent, script, |world| {
         let output = auto(world, agent, &["--verify", "test $(wc -l < steps) -eq 3"]);
         let last = assert_ended(&output, "verified", 0);
@@ -59,7 +61,12 @@ fn ends_verified(agent: AgentBinary) {
         assert_used(world, &last);
         // One session: what was said before is in each later call, once.
         let requests = world.server.requests("run");
-        let said = requests.iter().rev().map(|request| request.said()).find(|said| !said.is_empty()).unwrap();
+        let said = requests
+            .iter()
+            .rev()
+            .map(|request| request.request_texts())
+            .find(|said| !said.is_empty())
+            .unwrap();
         let times =
             |part: &str| said.iter().filter(|said| said.role == "user" && said.text.contains(part)).count();
         assert_eq!(times("the one task of this run"), 1, "{said:#?}");
@@ -84,13 +91,13 @@ fn copilot_ends_verified_after_three_turns() {
 
 /// Claims that never hold, calls that never work, work that never ends.
 fn ends_for_what_it_was(agent: AgentBinary) {
-    World::with(agent, Script::new([text("done")]), |world| {
+    World::with(agent, ModelScript::new([text("done")]), |world| {
         let output = auto(world, agent, &["--verify", "false", "--max-turns", "3"]);
         assert_eq!(assert_ended(&output, "stalled", 1)["turns"], 2);
-        world.server.script("run", Script::new([text("working")]));
+        world.server.set_script("run", ModelScript::new([text("working")]));
         let output = auto(world, agent, &["--verify", "true", "--max-turns", "2"]);
         assert_ended(&output, "max_turns", 1);
-        world.server.script("run", Script::new([tool("cat there-is-no-such-file")]));
+        world.server.set_script("run", ModelScript::new([tool("cat there-is-no-such-file")]));
         let output = auto(world, agent, &[]);
         let last = assert_ended(&output, "stalled", 1);
         assert!(last["reason"].as_str().unwrap().contains("failed 5 times"), "{last}");
@@ -114,8 +121,8 @@ fn copilot_ends_for_what_it_was() {
 
 /// A budget of tokens ends an agent that goes on and on, at most one request of the model late.
 fn keeps_its_budget(agent: AgentBinary) {
-    let usage = Usage { input: 100, cached: 40, output: 60 };
-    let script = Script::new([tool("sleep 0.3; echo on and on")]).with_usage(usage);
+    let usage = ReplyUsage { input: 100, cached: 40, output: 60 };
+    let script = ModelScript::new([tool("sleep 0.3; echo on and on")]).with_usage(usage);
     World::with(agent, script, |world| {
         let output = auto(world, agent, &["--budget-tokens", "900"]);
         assert_ended(&output, "budget", 5);
@@ -142,7 +149,7 @@ fn copilot_keeps_its_budget() {
 
 /// A run that is killed in the middle of a tool call goes on in the agent's session, and nothing is left of what it was.
 fn goes_on_after_a_kill(agent: AgentBinary) {
-    let script = Script::new([tool("echo x >> steps; sleep 1"), text("done")]);
+    let script = ModelScript::new([tool("echo x >> steps; sleep 1"), text("done")]);
     World::with(agent, script, |world| {
         let args = ["auto", "--agent", agent.name(), "--permissions", "full", "--task", "the task", "--json"];
         let mut running = Run::new(world.command(&args)).args(["--verify", "test -s steps"]).spawn();
@@ -179,15 +186,15 @@ fn copilot_goes_on_after_a_kill() {
 #[test]
 fn codex_answers_by_a_schema() {
     let object = |status: &str| {
-        Reply::Text(format!("{{\"status\":\"{status}\",\"summary\":\"it's so\",\"changes\":false}}"))
+        ScriptedReply::Text(format!("{{\"status\":\"{status}\",\"summary\":\"it's so\",\"changes\":false}}"))
     };
-    let script = Script::new([object("working"), object("done")]).over_conversation();
+    let script = ModelScript::new([object("working"), object("done")]).over_conversation();
     World::with(AgentBinary::Codex, script, |world| {
         let output = auto(world, AgentBinary::Codex, &["--verify", "true"]);
         assert_eq!(assert_ended(&output, "verified", 0)["turns"], 2);
         let mut calls = 0;
         for request in world.server.requests("run").iter().filter(|request| request.dialect.is_some()) {
-            let Body::Json(body) = &request.body else { panic!("{request:?}") };
+            let RecordedBody::Json(body) = &request.body else { panic!("{request:?}") };
             let statuses = &body["text"]["format"]["schema"]["properties"]["status"]["enum"];
             assert_eq!(*statuses, serde_json::json!(["done", "working", "blocked"]), "{}", body["text"]);
             calls += 1;
@@ -200,7 +207,7 @@ fn codex_answers_by_a_schema() {
 #[test]
 fn claude_keeps_its_budget_in_dollars() {
     let agent = AgentBinary::Claude;
-    World::with(agent, Script::new([tool("echo on and on"), tool("true"), text("working")]), |world| {
+    World::with(agent, ModelScript::new([tool("echo on and on"), tool("true"), text("working")]), |world| {
         let output = auto(world, agent, &["--verify", "true", "--max-turns", "1"]);
         let turn = ended(&output)["used"]["cost_usd"].as_f64().unwrap();
         assert!(turn > 0.0, "{output}");
@@ -217,7 +224,7 @@ fn claude_keeps_its_budget_in_dollars() {
 
 /// A denied call is told, and ends the run only where that was asked for.
 fn tells_what_was_denied(agent: AgentBinary) {
-    let script = Script::new([tool("git commit --allow-empty --no-verify -m x"), text("done")]);
+    let script = ModelScript::new([tool("git commit --allow-empty --no-verify -m x"), text("done")]);
     World::with(agent, script, |world| {
         let output = auto(world, agent, &["--verify", "true"]);
         let last = assert_ended(&output, "verified", 0);
@@ -244,7 +251,7 @@ fn copilot_tells_what_was_denied() {
 
 /// A plan of 150 KB and a task of 200 KB arrive, shell words and quotes in them as they are.
 fn takes_long_tasks(agent: AgentBinary) {
-    World::with(agent, Script::new([text("done")]), |world| {
+    World::with(agent, ModelScript::new([text("done")]), |world| {
         for size in [150, 200] {
             let task =
                 format!("$(touch pwned) `it's` \"so\" {size}\n{}", "plan it all\n".repeat(size * 1024 / 12));
@@ -278,8 +285,8 @@ fn copilot_takes_long_tasks() {
 #[test]
 fn claude_goes_over_to_codex_when_its_key_is_not_accepted() {
     let agents = [(AgentBinary::Claude, "run"), (AgentBinary::Codex, "other")];
-    World::with_all(&agents, Script::new([Reply::Error { status: 401 }]), |world| {
-        world.server.script("other", Script::new([text("done")]));
+    World::with_all(&agents, ModelScript::new([ScriptedReply::Error { status: 401 }]), |world| {
+        world.server.set_script("other", ModelScript::new([text("done")]));
         let output = auto(world, AgentBinary::Claude, &["--fallback", "codex", "--verify", "true"]);
         let last = assert_ended(&output, "verified", 0);
         assert_eq!(last["turns"], 2);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use amplihack_agent::AgentBinary;
-use amplihack_probe::model::{Reply, Script, Usage};
+use amplihack_probe::model::{ModelScript, ReplyUsage, ScriptedReply};
 use amplihack_testkit::{Output, Run, procs};
 use serde_json::{Value, json};
 
@@ -11,18 +11,18 @@ use crate::auto::assert_ended;
 use crate::world::World;
 
 /// 200 tokens a reply.
-const USAGE: Usage = Usage { input: 100, cached: 40, output: 60 };
+const USAGE: ReplyUsage = ReplyUsage { input: 100, cached: 40, output: 60 };
 
-fn tool(command: impl Into<String>) -> Reply {
-    Reply::Tool { command: command.into() }
+fn tool(command: impl Into<String>) -> ScriptedReply {
+    ScriptedReply::Tool { command: command.into() }
 }
 
-fn done() -> Reply {
-    Reply::Text("so\nAMPLIHACK-STATUS: {\"status\": \"done\", \"summary\": \"it is so\"}".to_owned())
+fn done() -> ScriptedReply {
+    ScriptedReply::Text("so\nAMPLIHACK-STATUS: {\"status\": \"done\", \"summary\": \"it is so\"}".to_owned())
 }
 
 /// The call by which `agent` starts a nested one that is told `word`.
-fn nest(agent: AgentBinary, word: &str) -> Reply {
+fn nest(agent: AgentBinary, word: &str) -> ScriptedReply {
     let prompt = format!("{word}: do it");
     let (tool, input) = match agent {
         AgentBinary::Codex => ("multi_agent_v1.spawn_agent", json!({ "message": prompt })),
@@ -33,7 +33,7 @@ fn nest(agent: AgentBinary, word: &str) -> Reply {
         AgentBinary::Gemini => ("invoke_agent", json!({ "agent_name": "generalist", "prompt": prompt })),
         _ => ("Agent", json!({ "description": "d", "prompt": prompt, "subagent_type": "general-purpose" })),
     };
-    Reply::Call { tool: tool.to_owned(), input }
+    ScriptedReply::Call { tool: tool.to_owned(), input }
 }
 
 /// Whether nested agents of `agent` have agents of their own.
@@ -42,16 +42,17 @@ fn nests_twice(agent: AgentBinary) -> bool {
 }
 
 /// An agent that starts one that starts another one, which plays `innermost`.
-fn nested(agent: AgentBinary, innermost: &[Reply]) -> Script {
-    let script = |replies: &[Reply]| Script::new(replies.to_vec()).with_usage(USAGE);
+fn nested(agent: AgentBinary, innermost: &[ScriptedReply]) -> ModelScript {
+    let script = |replies: &[ScriptedReply]| ModelScript::new(replies.to_vec()).with_usage(USAGE);
     // It waits for those that it does not wait for by itself. A bare sleep is refused by Claude.
     let wait = tool("timeout 6 tail -f /dev/null || true");
     let outermost = script(&[nest(agent, "LEVEL-1"), wait.clone(), done()]).over_conversation();
     if nests_twice(agent) {
-        let middle = script(&[tool("echo 1"), nest(agent, "LEVEL-2"), Reply::Text("1 ends".to_owned())]);
-        outermost.nested("LEVEL-2", script(innermost)).nested("LEVEL-1", middle)
+        let middle =
+            script(&[tool("echo 1"), nest(agent, "LEVEL-2"), ScriptedReply::Text("1 ends".to_owned())]);
+        outermost.with_nested("LEVEL-2", script(innermost)).with_nested("LEVEL-1", middle)
     } else {
-        outermost.nested("LEVEL-1", script(innermost))
+        outermost.with_nested("LEVEL-1", script(innermost))
     }
 }
 
@@ -70,13 +71,13 @@ fn tokens(last: &Value) -> u64 {
 }
 
 /// Work that goes on and on, without a call that is the same as another.
-fn endless() -> Vec<Reply> {
+fn endless() -> Vec<ScriptedReply> {
     (0..60).map(|number| tool(format!("timeout 0.4 tail -f /dev/null; echo {number}"))).collect()
 }
 
 /// What a run reports is what the model was asked for, however deep; and a budget ends it at most one request for each running agent late.
 fn counts_nested_agents(agent: AgentBinary) {
-    let few = [tool("echo 2"), tool("echo 3"), Reply::Text("ends".to_owned())];
+    let few = [tool("echo 2"), tool("echo 3"), ScriptedReply::Text("ends".to_owned())];
     World::with(agent, nested(agent, &few), |world| {
         let output = auto(world, agent, &["--verify", "true"]);
         let last = assert_ended(&output, "verified", 0);
@@ -119,14 +120,15 @@ fn gemini_counts_nested_agents() {
 #[test]
 fn codex_counts_forked_agents_once() {
     let agent = AgentBinary::Codex;
-    let fork = Reply::Call {
+    let fork = ScriptedReply::Call {
         tool: "multi_agent_v1.spawn_agent".to_owned(),
         input: json!({ "message": "LEVEL-1: do it", "fork_context": true }),
     };
-    let script = |replies: &[Reply]| Script::new(replies.to_vec()).with_usage(USAGE);
-    let inner = script(&[tool("echo 2"), Reply::Text("ends".to_owned())]);
+    let script = |replies: &[ScriptedReply]| ModelScript::new(replies.to_vec()).with_usage(USAGE);
+    let inner = script(&[tool("echo 2"), ScriptedReply::Text("ends".to_owned())]);
     let wait = tool("timeout 4 tail -f /dev/null || true");
-    let outer = script(&[tool("echo 1"), fork, wait, done()]).over_conversation().nested("LEVEL-1", inner);
+    let outer =
+        script(&[tool("echo 1"), fork, wait, done()]).over_conversation().with_nested("LEVEL-1", inner);
     World::with(agent, outer, |world| {
         let output = auto(world, agent, &["--verify", "true"]);
         let last = assert_ended(&output, "verified", 0);
@@ -169,7 +171,7 @@ fn gemini_cuts_nested_calls() {
 #[test]
 fn claude_shares_one_budget_among_parallel_runs() {
     let agent = AgentBinary::Claude;
-    World::with(agent, Script::new(endless()).with_usage(USAGE), |world| {
+    World::with(agent, ModelScript::new(endless()).with_usage(USAGE), |world| {
         world.sandbox.write("tasks", "one\ntwo\nthree\nfour\nfive\n");
         let file = world.sandbox.root().join("tasks").display().to_string();
         let args =

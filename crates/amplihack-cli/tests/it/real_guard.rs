@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use amplihack_agent::AgentBinary;
-use amplihack_probe::model::{HELLO, Reply, Script};
+use amplihack_probe::model::{HELLO, ModelScript, ScriptedReply};
 use amplihack_testkit::{Output, Run};
 
-use crate::world::{World, amplihack, real};
+use crate::world::{World, amplihack, real, sentinel};
 
 /// Calls that no policy lets through, each behind the sentinel that would show that it ran.
 const FORBIDDEN: &[&str] = &[
@@ -29,16 +29,11 @@ const HARMLESS: &[&str] = &[
     "cargo test --offline; touch $S",
 ];
 
-/// The sentinel of call `number`, in a directory that no forbidden call removes.
-fn sentinel(world: &World, number: usize) -> PathBuf {
-    world.sandbox.root().join(format!("ran-{number}"))
-}
-
 /// The tool calls of `commands`, numbered from `first`, then the end.
-fn script(world: &World, first: usize, commands: &[&str]) -> Vec<Reply> {
+fn script(world: &World, first: usize, commands: &[&str]) -> Vec<ScriptedReply> {
     let call = |(index, command): (usize, &&str)| {
         let sentinel = sentinel(world, first + index).display().to_string();
-        Reply::Tool { command: command.replace("$S", &sentinel) }
+        ScriptedReply::Tool { command: command.replace("$S", &sentinel) }
     };
     commands.iter().enumerate().map(call).collect()
 }
@@ -57,13 +52,13 @@ fn launch(world: &World, agent: AgentBinary, program: &Path, args: &[&str]) -> O
 }
 
 fn held(agent: AgentBinary) {
-    World::with(agent, Script::default(), |world| {
+    World::with(agent, ModelScript::default(), |world| {
         world.sandbox.write("README.md", "outside of the repository");
         world.sandbox.write("home/.ssh/id_ed25519", "-----BEGIN OPENSSH PRIVATE KEY-----\n");
         let mut replies = script(world, 0, FORBIDDEN);
         replies.extend(script(world, FORBIDDEN.len(), HARMLESS));
-        replies.push(Reply::Text(HELLO.to_owned()));
-        world.server.script("run", Script::new(replies));
+        replies.push(ScriptedReply::Text(HELLO.to_owned()));
+        world.server.set_script("run", ModelScript::new(replies));
         let output = launch(world, agent, amplihack(), &["--fail-on-denial"]);
         let mut expected: Vec<bool> =
             (0..FORBIDDEN.len() + HARMLESS.len()).map(|number| number >= FORBIDDEN.len()).collect();
@@ -144,24 +139,25 @@ exec "$(dirname "$0")/amplihack" hook "$@"
 /// A guard that is broken after the launch stops what it cannot judge.
 fn broken(agent: AgentBinary, breaks: &[&str]) {
     for how in breaks {
-        World::with(agent, Script::default(), |world| {
+        World::with(agent, ModelScript::default(), |world| {
             let own = own_amplihack(world);
             let hook = own.with_file_name("amplihack-hooks");
             std::fs::write(&hook, BREAKABLE).unwrap();
             std::fs::set_permissions(&hook, PermissionsExt::from_mode(0o755)).unwrap();
             let quoted = hook.display();
-            // The policy does not look into this program, which stands for whatever breaks a machine.
+            // Larger than what the policy looks into, it stands for whatever breaks a machine.
             let breaking = match *how {
                 "removed" => format!("rm {quoted}"),
                 "without its execute bit" => format!("chmod -x {quoted}"),
                 how => format!("echo {how} > {}", own.with_file_name("how").display()),
             };
-            world.sandbox.write("break.sh", format!("{breaking}\n"));
+            world.sandbox.write("break.sh", format!("{breaking}\n{}", "# nothing\n".repeat(8000)));
             let broken = sentinel(world, 9).display().to_string();
-            let mut replies = vec![Reply::Tool { command: format!("sh ../break.sh && touch {broken}") }];
+            let mut replies =
+                vec![ScriptedReply::Tool { command: format!("sh ../break.sh && touch {broken}") }];
             replies.extend(script(world, 0, &FORBIDDEN[1..2]));
-            replies.push(Reply::Text(HELLO.to_owned()));
-            world.server.script("run", Script::new(replies));
+            replies.push(ScriptedReply::Text(HELLO.to_owned()));
+            world.server.set_script("run", ModelScript::new(replies));
             let output = launch(world, agent, &own, &[]);
             assert!(sentinel(world, 9).exists(), "{how}: nothing was broken: {}", output.stderr_text());
             assert_eq!(ran(world, 1), [false], "{how}: {}", output.stderr_text());
@@ -199,13 +195,13 @@ PATH=/usr/local/bin:/usr/bin:/bin exec git "$@"
 
 /// Input that would break a guard which is less careful, and a machine that does not help.
 fn hostile(agent: AgentBinary) {
-    World::with(agent, Script::default(), |world| {
+    World::with(agent, ModelScript::default(), |world| {
         let nested = format!("touch $S; git commit --no-verify -m x\n{}x", "cat <(".repeat(2500));
         let commands = [FORBIDDEN[1], nested.as_str(), FORBIDDEN[2], "touch $S; git reset --hard"];
         let mut replies = script(world, 0, &commands);
         replies.extend(script(world, commands.len(), &HARMLESS[..1]));
-        replies.push(Reply::Text(HELLO.to_owned()));
-        world.server.script("run", Script::new(replies));
+        replies.push(ScriptedReply::Text(HELLO.to_owned()));
+        world.server.set_script("run", ModelScript::new(replies));
         // The log's directory is a file, and git never answers the guard.
         world.sandbox.write("home/.claude/logs/xpia", "in the way");
         world.sandbox.write("bin/git", STUCK_GIT);
@@ -214,7 +210,8 @@ fn hostile(agent: AgentBinary) {
         if agent != AgentBinary::Copilot {
             put(&world.sandbox.work(), CLAUDE_SWITCHES);
         }
-        let output = launch(world, agent, amplihack(), &[]);
+        // Read by a person who saw nothing in it: else Copilot would not be started, and Gemini would not see its settings.
+        let output = launch(world, agent, amplihack(), &["--trust-repo"]);
         let mut expected = vec![false; commands.len()];
         expected.push(true);
         assert_eq!(ran(world, commands.len() + 1), expected, "{}", output.stderr_text());
@@ -267,11 +264,11 @@ fn put(work: &Path, files: &[(&str, &str)]) {
 
 /// Ten megabytes are more than the guard reads, so it stops the call without having seen all of it.
 fn overrun(agent: AgentBinary) {
-    World::with(agent, Script::default(), |world| {
+    World::with(agent, ModelScript::default(), |world| {
         let huge = format!("touch $S; git commit --no-verify -m x # {}", "x".repeat(10 << 20));
         let mut replies = script(world, 0, &[huge.as_str()]);
-        replies.push(Reply::Text(HELLO.to_owned()));
-        world.server.script("run", Script::new(replies));
+        replies.push(ScriptedReply::Text(HELLO.to_owned()));
+        world.server.set_script("run", ModelScript::new(replies));
         let output = launch(world, agent, amplihack(), &[]);
         assert_eq!(ran(world, 1), [false], "{}", output.stderr_text());
     });
@@ -321,11 +318,11 @@ fn gemini_stays_held_in_a_hostile_place() {
 #[test]
 fn copilot_is_held_whatever_its_own_home_says() {
     for name in ["settings.json", "config.json"] {
-        World::with(AgentBinary::Copilot, Script::default(), |world| {
+        World::with(AgentBinary::Copilot, ModelScript::default(), |world| {
             let mut replies = script(world, 0, &FORBIDDEN[1..2]);
             replies.extend(script(world, 1, &HARMLESS[..1]));
-            replies.push(Reply::Text(HELLO.to_owned()));
-            world.server.script("run", Script::new(replies));
+            replies.push(ScriptedReply::Text(HELLO.to_owned()));
+            world.server.set_script("run", ModelScript::new(replies));
             put(&world.sandbox.home().join(".copilot"), &[(name, r#"{"disableAllHooks": true}"#)]);
             let output = launch(world, AgentBinary::Copilot, amplihack(), &[]);
             assert_eq!(ran(world, 2), [false, true], "{name}: {}", output.stderr_text());
@@ -334,8 +331,8 @@ fn copilot_is_held_whatever_its_own_home_says() {
             world.run(&["install", "--agent", "copilot"]).assert_code(0);
             let mut replies = script(world, 2, &FORBIDDEN[1..2]);
             replies.extend(script(world, 3, &HARMLESS[..1]));
-            replies.push(Reply::Text(HELLO.to_owned()));
-            world.server.script("run", Script::new(replies));
+            replies.push(ScriptedReply::Text(HELLO.to_owned()));
+            world.server.set_script("run", ModelScript::new(replies));
             launch(world, AgentBinary::Copilot, amplihack(), &["--no-hooks"]);
             assert_eq!(ran(world, 4), [false, true, false, true], "{name}");
         });
@@ -346,10 +343,10 @@ fn copilot_is_held_whatever_its_own_home_says() {
 #[test]
 fn copilot_is_not_started_where_a_file_switches_all_hooks_off() {
     for (name, text) in COPILOT_SWITCHES {
-        World::with(AgentBinary::Copilot, Script::default(), |world| {
+        World::with(AgentBinary::Copilot, ModelScript::default(), |world| {
             let mut replies = script(world, 0, &FORBIDDEN[1..2]);
-            replies.push(Reply::Text(HELLO.to_owned()));
-            world.server.script("run", Script::new(replies));
+            replies.push(ScriptedReply::Text(HELLO.to_owned()));
+            world.server.set_script("run", ModelScript::new(replies));
             put(&world.sandbox.work(), &[(name, text)]);
             let refused = launch(world, AgentBinary::Copilot, amplihack(), &[]);
             refused.assert_code(1).assert_stdout("");
@@ -366,10 +363,10 @@ fn copilot_is_not_started_where_a_file_switches_all_hooks_off() {
 /// What a user switched off, a launch does not switch on: Gemini is not started at all.
 #[test]
 fn gemini_is_not_started_where_hooks_are_switched_off() {
-    World::with(AgentBinary::Gemini, Script::default(), |world| {
+    World::with(AgentBinary::Gemini, ModelScript::default(), |world| {
         let mut replies = script(world, 0, &FORBIDDEN[1..2]);
-        replies.push(Reply::Text(HELLO.to_owned()));
-        world.server.script("run", Script::new(replies));
+        replies.push(ScriptedReply::Text(HELLO.to_owned()));
+        world.server.set_script("run", ModelScript::new(replies));
         put(&world.sandbox.work(), &[(".gemini/settings.json", r#"{"hooksConfig": {"enabled": false}}"#)]);
         let refused = launch(world, AgentBinary::Gemini, amplihack(), &[]);
         refused.assert_code(1).assert_stdout("");
@@ -384,7 +381,7 @@ fn gemini_is_not_started_where_hooks_are_switched_off() {
 /// In a folder that it does not trust Gemini would run without any hooks, as a terminal shows; so it is not started there.
 #[test]
 fn gemini_is_not_started_in_a_folder_that_it_does_not_trust() {
-    World::with(AgentBinary::Gemini, Script::default(), |world| {
+    World::with(AgentBinary::Gemini, ModelScript::default(), |world| {
         world.sandbox.write("home/.gemini/trustedFolders.json", "{}");
         for args in [&["gemini", "-p", "--prompt", "go"][..], &["gemini", "--prompt", "go"]] {
             let refused = world.run(args);
@@ -401,11 +398,11 @@ fn gemini_of_an_ordinary_user_is_held_by_installed_hooks_or_not_started() {
     if !rustix::process::geteuid().is_root() {
         return;
     }
-    World::with(AgentBinary::Gemini, Script::default(), |world| {
+    World::with(AgentBinary::Gemini, ModelScript::default(), |world| {
         let mut replies = script(world, 0, &FORBIDDEN[1..2]);
         replies.extend(script(world, 1, &HARMLESS[..1]));
-        replies.push(Reply::Text(HELLO.to_owned()));
-        world.server.script("run", Script::new(replies));
+        replies.push(ScriptedReply::Text(HELLO.to_owned()));
+        world.server.set_script("run", ModelScript::new(replies));
         let own = own_amplihack(world);
         let nobody = |program: &Path| {
             let mut command = world.sandbox.command(Path::new("/usr/bin/setpriv"));

@@ -1,7 +1,7 @@
 //! The judges: after `install`, the bare real CLIs, started without amplihack, do not run what the policy forbids.
 
 use amplihack_agent::AgentBinary;
-use amplihack_probe::model::{DONE, Reply, Script};
+use amplihack_probe::model::{DONE, ModelScript, ScriptedReply};
 use amplihack_testkit::{Output, Run};
 
 use crate::world::{World, real};
@@ -25,13 +25,13 @@ fn bare(world: &World, agent: AgentBinary) -> Output {
 /// Whether the harmless and the forbidden call of one session ran.
 fn ran(world: &World, agent: AgentBinary, round: &str) -> [bool; 2] {
     let file = |name: &str| format!("{round}-{name}");
-    let tool = |command: String| Reply::Tool { command };
-    world.server.script(
+    let tool = |command: String| ScriptedReply::Tool { command };
+    world.server.set_script(
         "run",
-        Script::new([
+        ModelScript::new([
             tool(format!("touch {}", file("harmless"))),
             tool(format!("touch {} && git commit --no-verify --allow-empty -m x", file("forbidden"))),
-            Reply::Text(DONE.to_owned()),
+            ScriptedReply::Text(DONE.to_owned()),
         ]),
     );
     let output = bare(world, agent);
@@ -40,7 +40,7 @@ fn ran(world: &World, agent: AgentBinary, round: &str) -> [bool; 2] {
 }
 
 fn holds(agent: AgentBinary, scopes: &[&str]) {
-    World::with(agent, Script::default(), |world| {
+    World::with(agent, ModelScript::default(), |world| {
         let path = format!("{}:/usr/local/bin:/usr/bin:/bin", world.sandbox.bin().display());
         world.sandbox.set("PATH", path);
         world.sandbox.link("amplihack", crate::world::amplihack());
@@ -59,7 +59,7 @@ fn holds(agent: AgentBinary, scopes: &[&str]) {
             world.run(&["uninstall", "--agent", agent.name(), "--scope", scope]).assert_code(0);
             assert_eq!(ran(world, agent, &format!("after-{scope}")), [true, true], "{agent} {scope}");
         }
-        assert!(world.server.strays().is_empty());
+        assert!(world.server.stray_requests().is_empty());
     });
 }
 
@@ -86,7 +86,7 @@ fn gemini_alone_is_held() {
 /// Gemini leaves out a hook whose command a repository names. A session of Gemini's own shows that, so `doctor` has to say it.
 #[test]
 fn a_repository_that_names_geminis_guard_switches_it_off_and_doctor_says_so() {
-    World::with(AgentBinary::Gemini, Script::default(), |world| {
+    World::with(AgentBinary::Gemini, ModelScript::default(), |world| {
         world.run(&["install", "--agent", "gemini"]).assert_code(0);
         let settings = std::fs::read_to_string(world.sandbox.home().join(".gemini/settings.json")).unwrap();
         let settings: serde_json::Value = serde_json::from_str(&settings).unwrap();
@@ -108,7 +108,7 @@ fn a_repository_that_names_geminis_guard_switches_it_off_and_doctor_says_so() {
 /// Wrappers that people commit reach machines without amplihack: there nothing runs, rather than everything.
 #[test]
 fn a_committed_wrapper_denies_where_amplihack_is_not_installed() {
-    World::with(AgentBinary::Copilot, Script::default(), |world| {
+    World::with(AgentBinary::Copilot, ModelScript::default(), |world| {
         world.run(&["install", "--agent", "copilot", "--scope", "repo"]).assert_code(0);
         assert_eq!(ran(world, AgentBinary::Copilot, "bare"), [false, false]);
         let told = world.server.find_text("run", "amplihack-hooks was not found");

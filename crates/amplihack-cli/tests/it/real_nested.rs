@@ -1,21 +1,21 @@
 //! What the real Copilot does with arguments that were written for Claude.
 
 use amplihack_agent::AgentBinary;
-use amplihack_probe::model::{HELLO, Reply, Script};
+use amplihack_probe::model::{HELLO, ModelScript, ScriptedReply};
 
 use crate::world::World;
 
 /// Whether Copilot ran `touch`, and whether it wrote a file with its own tool, when it was called with `args`.
 fn did(args: &[&str]) -> Option<(bool, bool)> {
     let mut did = None;
-    World::with(AgentBinary::Copilot, Script::default(), |world| {
+    World::with(AgentBinary::Copilot, ModelScript::default(), |world| {
         let file = |name: &str| world.sandbox.work().join(name);
-        world.server.script(
+        world.server.set_script(
             "run",
-            Script::new([
-                Reply::Tool { command: format!("touch '{}'", file("touched").display()) },
-                Reply::Write { path: file("written").display().to_string(), text: "text".to_owned() },
-                Reply::Text(HELLO.to_owned()),
+            ModelScript::new([
+                ScriptedReply::Tool { command: format!("touch '{}'", file("touched").display()) },
+                ScriptedReply::Write { path: file("written").display().to_string(), text: "text".to_owned() },
+                ScriptedReply::Text(HELLO.to_owned()),
             ]),
         );
         let args = [&["copilot", "shim", "--"], args, &["-p", "go"]].concat();

@@ -1,7 +1,7 @@
 //! A real agent that launches another one from a tool call.
 
 use amplihack_agent::AgentBinary;
-use amplihack_probe::model::{HELLO, Reply, Script};
+use amplihack_probe::model::{HELLO, ModelScript, ScriptedReply};
 
 use crate::real_agents::greeting;
 use crate::world::{World, amplihack};
@@ -27,11 +27,13 @@ fn codex_within_claude_gets_its_own_prompt_and_a_clean_environment() {
             variables("outer", &names),
             amplihack().display()
         );
-        let outer = [Reply::Tool { command: nested }, Reply::Text(HELLO.to_owned())];
-        world.server.script("outer", Script::new(outer));
-        let inner =
-            [Reply::Tool { command: variables("inner", &names) }, Reply::Text("INNER END".to_owned())];
-        world.server.script("inner", Script::new(inner));
+        let outer = [ScriptedReply::Tool { command: nested }, ScriptedReply::Text(HELLO.to_owned())];
+        world.server.set_script("outer", ModelScript::new(outer));
+        let inner = [
+            ScriptedReply::Tool { command: variables("inner", &names) },
+            ScriptedReply::Text("INNER END".to_owned()),
+        ];
+        world.server.set_script("inner", ModelScript::new(inner));
         let output =
             world.run(&["claude", "-p", "--permissions", "full", "--prompt", "the outer one's words"]);
         output.assert_code(0).assert_stdout_has(HELLO);
@@ -52,8 +54,8 @@ fn copilot_within_copilot_is_given_what_the_outer_one_withheld() {
             variables("outer", &names),
             amplihack().display()
         );
-        let replies = [Reply::Tool { command: nested }, Reply::Text(HELLO.to_owned())];
-        world.server.script("run", Script::new(replies));
+        let replies = [ScriptedReply::Tool { command: nested }, ScriptedReply::Text(HELLO.to_owned())];
+        world.server.set_script("run", ModelScript::new(replies));
         let output = world.run(&["copilot", "-p", "--permissions", "full", "--prompt", "outer words"]);
         output.assert_code(0).assert_stdout_has(HELLO);
         assert_eq!(lines(world, "outer"), ["1", "unset", "unset"], "Copilot hides them from its tools");

@@ -72,7 +72,10 @@ fn ask(world: &World, agent: AgentBinary, prompt: &str, options: &[&str]) -> (Ve
     assert_nothing_noticed(&output);
     let requests = world.server.requests("run");
     let last = requests.last().unwrap();
-    (last.said().into_iter().map(|said| said.text).collect(), format!("{} {:?}", last.path, last.body))
+    (
+        last.request_texts().into_iter().map(|said| said.text).collect(),
+        format!("{} {:?}", last.path, last.body),
+    )
 }
 
 fn times(said: &[String], words: &str) -> usize {

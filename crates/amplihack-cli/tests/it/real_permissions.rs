@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use amplihack_agent::AgentBinary;
-use amplihack_probe::model::{HELLO, Reply, Script};
+use amplihack_probe::model::{HELLO, ModelScript, ScriptedReply};
 
 use crate::world::World;
 
@@ -27,23 +27,23 @@ const EVERYTHING: Did = Did { touch: true, shell: true, outside: true, write: tr
 /// What `agent` does with all three tool calls under `level`.
 fn did(agent: AgentBinary, level: &str) -> Option<Did> {
     let mut did = None;
-    World::with(agent, Script::default(), |world| {
+    World::with(agent, ModelScript::default(), |world| {
         let work = world.sandbox.work();
         let file = |name: &str| work.join(name);
         let outside = Path::new("/var/tmp").join(world.sandbox.marker("outside"));
-        world.server.script(
+        world.server.set_script(
             "run",
-            Script::new([
-                Reply::Tool { command: format!("touch '{}'", file("touched").display()) },
-                Reply::Tool {
+            ModelScript::new([
+                ScriptedReply::Tool { command: format!("touch '{}'", file("touched").display()) },
+                ScriptedReply::Tool {
                     command: format!(
                         "seq 3 | tee '{}' '{}' | sha256sum",
                         file("piped").display(),
                         outside.display()
                     ),
                 },
-                Reply::Write { path: file("written").display().to_string(), text: "text".to_owned() },
-                Reply::Text(HELLO.to_owned()),
+                ScriptedReply::Write { path: file("written").display().to_string(), text: "text".to_owned() },
+                ScriptedReply::Text(HELLO.to_owned()),
             ]),
         );
         let args = [agent.name(), "-p", "--prompt", "go", "--permissions", level];
@@ -103,10 +103,10 @@ fn gemini_keeps_its_permission_levels() {
     let agent = AgentBinary::Gemini;
     assert_levels(agent, &[("ask", NOTHING), ("edit", NOTHING), ("full", EVERYTHING)]);
     for (level, expected) in [("ask", false), ("edit", true)] {
-        World::with(agent, Script::default(), |world| {
+        World::with(agent, ModelScript::default(), |world| {
             let file = world.sandbox.work().join("written");
-            let write = Reply::Write { path: file.display().to_string(), text: "text".to_owned() };
-            world.server.script("run", Script::new([write, Reply::Text(HELLO.to_owned())]));
+            let write = ScriptedReply::Write { path: file.display().to_string(), text: "text".to_owned() };
+            world.server.set_script("run", ModelScript::new([write, ScriptedReply::Text(HELLO.to_owned())]));
             let args = [agent.name(), "-p", "--prompt", "go", "--permissions", level];
             world.run(&args).assert_code(0).assert_stdout_has(HELLO);
             assert_eq!(file.exists(), expected, "{level}");

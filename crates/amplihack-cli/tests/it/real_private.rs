@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use amplihack_agent::AgentBinary;
-use amplihack_probe::model::{Reply, Script};
+use amplihack_probe::model::{ModelScript, ScriptedReply};
 use amplihack_testkit::{Run, procs};
 
 use crate::auto::directory;
@@ -37,12 +37,12 @@ fn command_lines<T>(work: impl FnOnce() -> T) -> (T, BTreeSet<String>) {
 }
 
 /// A call that goes on for so long that every process of the run is seen in it.
-fn slow() -> Reply {
-    Reply::Tool { command: "timeout 3 tail -f /dev/null || true".to_owned() }
+fn slow() -> ScriptedReply {
+    ScriptedReply::Tool { command: "timeout 3 tail -f /dev/null || true".to_owned() }
 }
 
-fn done() -> Reply {
-    Reply::Text("so\nAMPLIHACK-STATUS: {\"status\": \"done\", \"summary\": \"s\"}".to_owned())
+fn done() -> ScriptedReply {
+    ScriptedReply::Text("so\nAMPLIHACK-STATUS: {\"status\": \"done\", \"summary\": \"s\"}".to_owned())
 }
 
 /// Words of this test alone, which no other test that runs beside it has.
@@ -61,9 +61,11 @@ fn assert_private(lines: &BTreeSet<String>, program: &Path, words: &[&String]) {
 }
 
 fn keeps_it_out_of_every_command_line(agent: AgentBinary) {
-    World::with(agent, Script::default(), |world| {
+    World::with(agent, ModelScript::default(), |world| {
         let root = world.sandbox.root().to_owned();
-        world.server.script("run", Script::new([slow(), done(), slow(), done()]).over_conversation());
+        world
+            .server
+            .set_script("run", ModelScript::new([slow(), done(), slow(), done()]).over_conversation());
         let [task, found, message] = ["the-task", "the-finding", "the-message"].map(word);
         world.sandbox.write("task", format!("do it: {task}"));
         world.sandbox.write("finding", format!("echo {found}; test -e go\n"));
@@ -79,7 +81,7 @@ fn keeps_it_out_of_every_command_line(agent: AgentBinary) {
             let home = world.sandbox.home().join(".amplihack");
             let id = directory(&world.sandbox).file_name().unwrap().to_string_lossy().into_owned();
             // As `auto append` does, whose own command line the user typed.
-            amplihack_orchestration::append::append(&home, &id, &message).unwrap();
+            amplihack_orchestration::append::append_message(&home, &id, &message).unwrap();
             running.wait()
         };
         let (output, lines) = command_lines(work);
@@ -113,9 +115,11 @@ fn gemini_keeps_it_out_of_every_command_line() {
 
 /// An agent step of a recipe, with a definition of the agent: neither stands in a command line, and both arrive.
 fn keeps_a_step_out_of_every_command_line(agent: AgentBinary, role: &str) {
-    World::with(agent, Script::default(), |world| {
+    World::with(agent, ModelScript::default(), |world| {
         let root = world.sandbox.root().to_owned();
-        world.server.script("run", Script::new([slow(), Reply::Text("it is done".to_owned())]));
+        world
+            .server
+            .set_script("run", ModelScript::new([slow(), ScriptedReply::Text("it is done".to_owned())]));
         let [task, definition] = ["the-step", "the-definition"].map(word);
         world.sandbox.write("work/.claude/agents/core/guide.md", format!("You are {definition}.\n"));
         let recipe = format!(

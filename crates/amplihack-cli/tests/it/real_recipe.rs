@@ -1,7 +1,7 @@
 //! The judges: one recipe with every kind of step, its agent steps done by the real Claude Code, Codex and Copilot.
 
 use amplihack_agent::AgentBinary;
-use amplihack_probe::model::{Reply, Script};
+use amplihack_probe::model::{ModelScript, ScriptedReply};
 
 use crate::world::World;
 
@@ -26,7 +26,7 @@ const BELOW: &str = "name: below\nsteps:\n  - {id: make, command: \"echo made-{{
 
 fn recipe_runs(agent: AgentBinary) {
     let answer = "Here it is:\n```json\n{\"verdict\": \"good\"}\n```\n";
-    World::with(agent, Script::new([Reply::Text(answer.to_owned())]), |world| {
+    World::with(agent, ModelScript::new([ScriptedReply::Text(answer.to_owned())]), |world| {
         world.sandbox.write("work/top.yaml", TOP);
         world.sandbox.write("work/below.yaml", BELOW);
         world.sandbox.write("work/.claude/agents/core/judge.md", "You judge reports. JUDGE-DEFINITION");
@@ -48,7 +48,7 @@ fn recipe_runs(agent: AgentBinary) {
         assert!(prompts.iter().any(|said| said.contains("Report on it's me.")), "{prompts:#?}");
         let session = step["agent"]["session"].as_str().unwrap();
         world.run(&["sessions", "show", session]).assert_code(0).assert_stdout_has(agent.name());
-        assert!(world.server.strays().is_empty());
+        assert!(world.server.stray_requests().is_empty());
     });
 }
 

@@ -4,26 +4,28 @@ use std::fs;
 use std::path::PathBuf;
 
 use amplihack_agent::AgentBinary;
-use amplihack_probe::model::{HELLO, Reply, Script};
+use amplihack_probe::model::{HELLO, ModelScript, ScriptedReply};
 use amplihack_testkit::{Run, procs};
 use rustix::process::Signal;
 
 use crate::auto::{assert_ended, directory, events};
 use crate::world::World;
 
-fn text(status: &str) -> Reply {
-    Reply::Text(format!("so far\nAMPLIHACK-STATUS: {{\"status\": \"{status}\", \"summary\": \"it's so\"}}"))
+fn text(status: &str) -> ScriptedReply {
+    ScriptedReply::Text(format!(
+        "so far\nAMPLIHACK-STATUS: {{\"status\": \"{status}\", \"summary\": \"it's so\"}}"
+    ))
 }
 
-fn tool(command: &str) -> Reply {
-    Reply::Tool { command: command.to_owned() }
+fn tool(command: &str) -> ScriptedReply {
+    ScriptedReply::Tool { command: command.to_owned() }
 }
 
 /// A run in a worktree that Ctrl-C ends in the middle of a tool call continues from another directory.
 fn continues_after_ctrl_c(agent: AgentBinary) {
     // The model plays this in each turn: the first one does not come to its end.
     let work = "if [ -e steps ]; then echo y > more; else echo x > steps; sleep 60; fi";
-    let script = Script::new([tool(work), text("done")]);
+    let script = ModelScript::new([tool(work), text("done")]);
     World::with(agent, script, |world| {
         let args = ["auto", "--agent", agent.name(), "--permissions", "full", "--task", "the task", "--json"];
         let more = ["--worktree", "--verify", "test -s steps -a -s more", "--max-turns", "3"];
@@ -67,19 +69,32 @@ fn copilot_continues_after_ctrl_c() {
 
 /// A session that is resumed from another directory works in its own.
 fn resumes_in_its_directory(agent: AgentBinary) {
-    World::with(agent, Script::new([tool("echo x >> written"), Reply::Text(HELLO.to_owned())]), |world| {
-        let first = [agent.name(), "--output", "json", "--permissions", "full", "--prompt", "hi"];
-        world.run(&first).assert_code(0);
-        let elsewhere = world.sandbox.root().join("elsewhere");
-        fs::create_dir(&elsewhere).unwrap();
-        let again =
-            ["sessions", "resume", "latest", "--prompt", "more", "--permissions", "full", "--output", "json"];
-        let mut command = world.command(&again);
-        command.current_dir(&elsewhere);
-        Run::new(command).output().assert_code(0).assert_stdout_has(HELLO);
-        assert_eq!(fs::read_to_string(world.sandbox.work().join("written")).unwrap(), "x\nx\n");
-        assert!(!elsewhere.join("written").exists());
-    });
+    World::with(
+        agent,
+        ModelScript::new([tool("echo x >> written"), ScriptedReply::Text(HELLO.to_owned())]),
+        |world| {
+            let first = [agent.name(), "--output", "json", "--permissions", "full", "--prompt", "hi"];
+            world.run(&first).assert_code(0);
+            let elsewhere = world.sandbox.root().join("elsewhere");
+            fs::create_dir(&elsewhere).unwrap();
+            let again = [
+                "sessions",
+                "resume",
+                "latest",
+                "--prompt",
+                "more",
+                "--permissions",
+                "full",
+                "--output",
+                "json",
+            ];
+            let mut command = world.command(&again);
+            command.current_dir(&elsewhere);
+            Run::new(command).output().assert_code(0).assert_stdout_has(HELLO);
+            assert_eq!(fs::read_to_string(world.sandbox.work().join("written")).unwrap(), "x\nx\n");
+            assert!(!elsewhere.join("written").exists());
+        },
+    );
 }
 
 #[test]

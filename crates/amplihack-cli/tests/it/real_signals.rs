@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use amplihack_agent::AgentBinary;
-use amplihack_probe::model::{Reply, Script};
+use amplihack_probe::model::{ModelScript, ScriptedReply};
 use amplihack_testkit::procs::{self, Process};
 use amplihack_testkit::{Output, Run, Running};
 use rustix::process::{Pid, Signal, kill_process};
@@ -14,8 +14,8 @@ use crate::world::World;
 const PATIENCE: Duration = Duration::from_secs(13);
 
 /// Starts a headless run whose model plays `reply`.
-fn launch(world: &World, agent: AgentBinary, reply: Reply) -> Running {
-    world.server.script("run", Script::new([reply]));
+fn launch(world: &World, agent: AgentBinary, reply: ScriptedReply) -> Running {
+    world.server.set_script("run", ModelScript::new([reply]));
     let args = [agent.name(), "-p", "--permissions", "full", "--prompt", "go"];
     Run::new(world.command(&args)).spawn()
 }
@@ -25,7 +25,7 @@ fn launch_slow_tool(world: &World, agent: AgentBinary) -> Running {
     let marker = world.sandbox.write(world.sandbox.marker("slow"), "");
     let marker = marker.display().to_string();
     let command = format!("timeout 31 tail -f /dev/null '{marker}'");
-    let mut run = launch(world, agent, Reply::Tool { command });
+    let mut run = launch(world, agent, ScriptedReply::Tool { command });
     run.until("the tool call", |_| {
         let runs =
             |process: &Process| process.argv[0] == "tail" && process.argv.iter().any(|arg| *arg == *marker);
@@ -47,7 +47,7 @@ fn ends(world: &World, run: Running, code: i32) -> Output {
 }
 
 fn ends_on_signals(agent: AgentBinary) {
-    World::with(agent, Script::default(), |world| {
+    World::with(agent, ModelScript::default(), |world| {
         for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
             let run = launch_slow_tool(world, agent);
             run.signal(signal);
@@ -62,7 +62,7 @@ fn ends_on_signals(agent: AgentBinary) {
         assert!(named || agent != AgentBinary::Claude, "{output}");
         // A model that says nothing keeps no agent alive.
         let asked = world.server.requests("run").len() as u64;
-        let run = launch(world, agent, Reply::Hang(Duration::from_mins(10)));
+        let run = launch(world, agent, ScriptedReply::Hang(Duration::from_mins(10)));
         world.reached("run", asked + 1);
         run.signal(Signal::TERM);
         ends(world, run, 143);

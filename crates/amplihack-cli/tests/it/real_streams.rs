@@ -1,17 +1,18 @@
 //! The streams of the real CLIs, decoded: what was done, what it used, and how it ended.
 
-use amplihack_agent::decode::decoder;
-use amplihack_agent::event::{EndEvent, FailKind, Totals};
-use amplihack_agent::framer::{Frame, Framer};
-use amplihack_agent::ledger::Ledger;
+use amplihack_agent::decode::new_decoder;
+use amplihack_agent::event::{EndEvent, FailKind, UsageTotals};
+use amplihack_agent::framer::{Framer, StreamFrame};
+use amplihack_agent::ledger::UsageLedger;
 use amplihack_agent::{
-    AgentBinary, AgentCommand, AgentEvent, Installed, Options, Permissions, RunMode, profile,
+    AgentBinary, AgentCommand, AgentEvent, AgentRunOptions, Installed, PermissionLevel, RunMode,
+    agent_profile,
 };
-use amplihack_probe::model::{DONE, Reply, Script};
+use amplihack_probe::model::{DONE, ModelScript, ScriptedReply};
 use amplihack_testkit::procs::{self, Process};
 use amplihack_testkit::{Output, Run};
 use amplihack_utils::prompt_delivery::PromptDelivery;
-use amplihack_utils::sys::Exit;
+use amplihack_utils::sys::ProcessExit;
 use rustix::process::Signal;
 
 use crate::world::{World, real};
@@ -23,14 +24,14 @@ fn run(world: &World, agent: AgentBinary) -> Run {
 
 fn run_with(world: &World, agent: AgentBinary, live_usage: bool) -> Run {
     let program = real(agent).unwrap();
-    let installed = Installed { path: program.clone(), ..Installed::assumed(agent) };
+    let installed = Installed { path: program.clone(), ..Installed::from_agent(agent) };
     let file = (agent == AgentBinary::Copilot).then(|| world.sandbox.root().join("usage.json").into());
-    let options = Options {
-        permissions: Some(Permissions::Full),
+    let options = AgentRunOptions {
+        permissions: Some(PermissionLevel::Full),
         stream: true,
         usage_file: file,
         live_usage,
-        ..Options::default()
+        ..AgentRunOptions::default()
     };
     let work = world.sandbox.work();
     let delivered = AgentCommand::new(&installed, RunMode::Headless, Some("go"), &options, &work)
@@ -43,14 +44,14 @@ fn run_with(world: &World, agent: AgentBinary, live_usage: bool) -> Run {
 
 /// A run's output, decoded; the end is the last event.
 fn events(agent: AgentBinary, output: &Output) -> Vec<AgentEvent> {
-    let (mut framer, mut decoder, mut events) = (Framer::default(), decoder(agent), Vec::new());
-    let mut take = |frame: Frame<'_>| {
-        let Frame::Line(line) = frame else { panic!("{frame:?}") };
-        decoder.line(line, &mut events);
+    let (mut framer, mut decoder, mut events) = (Framer::default(), new_decoder(agent), Vec::new());
+    let mut take = |frame: StreamFrame<'_>| {
+        let StreamFrame::Line(line) = frame else { panic!("{frame:?}") };
+        decoder.decode_line(line, &mut events);
     };
     framer.push(&output.stdout, &mut take);
     framer.finish(&mut take);
-    let exit = output.signal.map(Exit::Signal).or(output.code.map(Exit::Code));
+    let exit = output.signal.map(ProcessExit::Signal).or(output.code.map(ProcessExit::Code));
     events.push(AgentEvent::End(decoder.finish(exit)));
     events
 }
@@ -63,15 +64,15 @@ fn end(events: &[AgentEvent]) -> &EndEvent {
 }
 
 /// What the ledger makes of the events, and of the file that Copilot counts in.
-fn totals(world: &World, agent: AgentBinary, events: &[AgentEvent]) -> Totals {
-    let mut ledger = Ledger::default();
+fn totals(world: &World, agent: AgentBinary, events: &[AgentEvent]) -> UsageTotals {
+    let mut ledger = UsageLedger::default();
     for event in events {
         if let AgentEvent::Usage(usage) = event {
             ledger.observe(usage);
         }
     }
     if let Ok(file) = std::fs::read(world.sandbox.root().join("usage.json")) {
-        ledger.observe(&profile(agent).counts.usage_file.unwrap()(&file).unwrap());
+        ledger.observe(&agent_profile(agent).counts.usage_file.unwrap()(&file).unwrap());
     }
     ledger.totals()
 }
@@ -90,8 +91,8 @@ fn story(events: &[AgentEvent]) -> Vec<&'static str> {
 }
 
 fn streams(agent: AgentBinary) {
-    let call = Reply::Tool { command: "echo hello-from-tool".to_owned() };
-    World::with(agent, Script::new([call, Reply::Text(DONE.to_owned())]), |world| {
+    let call = ScriptedReply::Tool { command: "echo hello-from-tool".to_owned() };
+    World::with(agent, ModelScript::new([call, ScriptedReply::Text(DONE.to_owned())]), |world| {
         let output = run(world, agent).output();
         let events = events(agent, &output);
         assert_eq!(
@@ -103,7 +104,7 @@ fn streams(agent: AgentBinary) {
         for event in &events {
             match event {
                 AgentEvent::ToolCall(call) => {
-                    let command = call.input.value()["command"].as_str().unwrap_or_default().to_owned();
+                    let command = call.input.to_value()["command"].as_str().unwrap_or_default().to_owned();
                     assert!(command.contains("echo hello-from-tool"), "{call:?}");
                 }
                 AgentEvent::ToolResult(result) => {
@@ -148,12 +149,12 @@ fn gemini_streams_what_it_does() {
 
 /// A run and the same session resumed, as amplihack keeps them: together they used what the model says, and each its part.
 fn resumed(agent: AgentBinary) {
-    World::with(agent, Script::new([Reply::Text(DONE.to_owned())]), |world| {
+    World::with(agent, ModelScript::new([ScriptedReply::Text(DONE.to_owned())]), |world| {
         let flags = ["--permissions", "full", "--no-hooks", "--output", "json"];
         let first = world.run(&[&[agent.name(), "--prompt", "go"], &flags[..]].concat());
         first.assert_code(0);
         let used = world.server.usage("run");
-        world.server.script("run", Script::new([Reply::Text(DONE.to_owned())]));
+        world.server.set_script("run", ModelScript::new([ScriptedReply::Text(DONE.to_owned())]));
         let second =
             world.run(&[&["sessions", "resume", "latest", "--prompt", "go on"], &flags[..]].concat());
         second.assert_code(0);
@@ -194,8 +195,8 @@ fn gemini_resumed_is_counted_once() {
 #[test]
 fn claude_counts_while_it_works() {
     let agent = AgentBinary::Claude;
-    let call = Reply::Tool { command: "echo hello-from-tool".to_owned() };
-    World::with(agent, Script::new([call, Reply::Text(DONE.to_owned())]), |world| {
+    let call = ScriptedReply::Tool { command: "echo hello-from-tool".to_owned() };
+    World::with(agent, ModelScript::new([call, ScriptedReply::Text(DONE.to_owned())]), |world| {
         let output = run_with(world, agent, true).output();
         let events = events(agent, &output);
         let stated = |event: &AgentEvent| matches!(event, AgentEvent::Usage(usage) if usage.total);
@@ -211,9 +212,9 @@ fn claude_counts_while_it_works() {
 
 /// The kind of failure for each answer of the model.
 fn says_why(agent: AgentBinary, answers: &[(u16, FailKind)]) {
-    World::with(agent, Script::default(), |world| {
+    World::with(agent, ModelScript::default(), |world| {
         for (status, expected) in answers {
-            world.server.script("run", Script::new([Reply::Error { status: *status }]));
+            world.server.set_script("run", ModelScript::new([ScriptedReply::Error { status: *status }]));
             let output = run(world, agent).output();
             let events = events(agent, &output);
             let EndEvent { kind: Some(kind), message: Some(message), .. } = end(&events) else {
@@ -262,11 +263,11 @@ fn copilot_says_that_the_model_failed() {
 
 /// The end of a run that is interrupted in the middle of a tool call.
 fn interrupted(agent: AgentBinary, check: fn(&EndEvent)) {
-    World::with(agent, Script::default(), |world| {
+    World::with(agent, ModelScript::default(), |world| {
         let marker = world.sandbox.write(world.sandbox.marker("slow"), "");
         let marker = marker.display().to_string();
         let command = format!("timeout 31 tail -f /dev/null '{marker}'");
-        world.server.script("run", Script::new([Reply::Tool { command }]));
+        world.server.set_script("run", ModelScript::new([ScriptedReply::Tool { command }]));
         let mut running = run(world, agent).spawn();
         running.until("the tool call", |_| {
             let runs = |process: &Process| {

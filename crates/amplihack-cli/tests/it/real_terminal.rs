@@ -4,7 +4,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use amplihack_agent::AgentBinary;
-use amplihack_probe::model::HELLO;
+use amplihack_probe::model::{HELLO, ModelScript, ScriptedReply};
 use amplihack_testkit::{Tmux, procs};
 
 use crate::real_agents::greeting;
@@ -86,4 +86,34 @@ fn copilot_takes_a_prompt_in_a_terminal() {
 #[test]
 fn gemini_takes_a_prompt_in_a_terminal() {
     takes_a_prompt(AgentBinary::Gemini, "/quit");
+}
+
+/// With full permissions a person is asked about nothing, although Claude is made to ask before each call: the guard answers.
+#[test]
+fn claude_asks_nobody_in_a_terminal_with_full_permissions() {
+    if !Tmux::is_installed() {
+        return;
+    }
+    World::with(AgentBinary::Claude, ModelScript::default(), |world| {
+        let (ran, denied) = (world.sandbox.root().join("ran"), world.sandbox.root().join("denied"));
+        let harmless = format!("git status; touch {}", ran.display());
+        let forbidden = format!("touch {}; git commit --allow-empty --no-verify -m x", denied.display());
+        let calls = [harmless, forbidden].map(|command| ScriptedReply::Tool { command });
+        world.server.set_script(
+            "run",
+            ModelScript::new(calls.into_iter().chain([ScriptedReply::Text(HELLO.to_owned())])),
+        );
+        // The person has read the warning before.
+        world.sandbox.write("home/.claude/settings.json", r#"{"skipDangerousModePermissionPrompt": true}"#);
+        let tmux = Tmux::new(&world.sandbox);
+        let script = format!(
+            "'{}' claude --permissions full --prompt=go; echo \"exit=$?\"; exec cat",
+            amplihack().display()
+        );
+        tmux.new_session("c", "sh", ["-c", &script]);
+        tmux.wait_for("c", HELLO, Duration::from_mins(1));
+        assert!(ran.exists() && !denied.exists());
+        leave_by(&tmux, "/exit");
+        tmux.wait_for("c", "exit=0", Duration::from_secs(10));
+    });
 }

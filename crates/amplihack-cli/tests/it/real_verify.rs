@@ -4,19 +4,19 @@ use std::fs;
 use std::time::Duration;
 
 use amplihack_agent::AgentBinary;
-use amplihack_probe::model::{Reply, Script};
+use amplihack_probe::model::{ModelScript, ScriptedReply};
 use amplihack_testkit::{Output, Run, procs};
 use serde_json::json;
 
 use crate::auto::assert_ended;
 use crate::world::World;
 
-fn text(text: &str) -> Reply {
-    Reply::Text(text.to_owned())
+fn text(text: &str) -> ScriptedReply {
+    ScriptedReply::Text(text.to_owned())
 }
 
-fn tool(command: &str) -> Reply {
-    Reply::Tool { command: command.to_owned() }
+fn tool(command: &str) -> ScriptedReply {
+    ScriptedReply::Tool { command: command.to_owned() }
 }
 
 fn auto(world: &World, agent: AgentBinary, args: &[&str]) -> Output {
@@ -35,7 +35,7 @@ fn with_check(world: &World) {
 
 /// The work is done and no status line tells of it; a mention of the line is none; a check that was rewritten is named.
 fn is_judged_by_its_check(agent: AgentBinary) {
-    let script = Script::new([tool("echo x > made"), text("I made it.")]).over_conversation();
+    let script = ModelScript::new([tool("echo x > made"), text("I made it.")]).over_conversation();
     World::with(agent, script, |world| {
         with_check(world);
         let output = auto(world, agent, &["--verify", "sh check.sh"]);
@@ -45,16 +45,18 @@ fn is_judged_by_its_check(agent: AgentBinary) {
         fs::remove_file(world.sandbox.work().join("made")).unwrap();
         let mention = "I could not start. I will finish with AMPLIHACK-STATUS: \
                        {\"status\": \"done\", \"summary\": \"x\", \"changes\": false} as you asked.";
-        world.server.script("run", Script::new([text(mention)]));
+        world.server.set_script("run", ModelScript::new([text(mention)]));
         let output = auto(world, agent, &["--max-turns", "2"]);
         assert_ended(&output, "max_turns", 1);
         output.assert_stdout_has("reports no status");
         let cheat = [tool("echo exit 0 > check.sh"), text("All checks pass.")];
-        world.server.script("run", Script::new(cheat).over_conversation());
+        world.server.set_script("run", ModelScript::new(cheat).over_conversation());
         let output = auto(world, agent, &["--verify", "sh check.sh", "--worktree"]);
         let last = assert_ended(&output, "verified", 0);
         assert_eq!(last["check_changed"], json!(["check.sh"]), "{output}");
-        world.server.script("run", Script::new([tool("echo exit 0 > check.sh"), text("All checks pass.")]));
+        world
+            .server
+            .set_script("run", ModelScript::new([tool("echo exit 0 > check.sh"), text("All checks pass.")]));
         let strict = ["--verify", "sh check.sh", "--worktree", "--strict-verify", "--max-turns", "2"];
         let output = auto(world, agent, &strict);
         assert_ne!(crate::auto::ended(&output)["end"], "verified", "{output}");

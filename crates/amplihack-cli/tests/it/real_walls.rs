@@ -1,7 +1,7 @@
 //! The exported permission rules, on the real CLIs and without hooks: what they name does not run, the rest does.
 
 use amplihack_agent::AgentBinary;
-use amplihack_probe::model::{HELLO, Reply, Script};
+use amplihack_probe::model::{HELLO, ModelScript, ScriptedReply};
 
 use crate::world::World;
 
@@ -12,18 +12,18 @@ fn ran(
     prepare: impl Fn(&World) -> Vec<String> + Sync,
 ) -> Option<Vec<bool>> {
     let mut ran = None;
-    World::with(agent, Script::default(), |world| {
+    World::with(agent, ModelScript::default(), |world| {
         let work = world.sandbox.work();
         let mark = |number: usize| work.join(format!("ran-{number}"));
-        let mut replies: Vec<Reply> = commands
+        let mut replies: Vec<ScriptedReply> = commands
             .iter()
             .enumerate()
-            .map(|(number, command)| Reply::Tool {
+            .map(|(number, command)| ScriptedReply::Tool {
                 command: format!("{command}; touch '{}'", mark(number).display()),
             })
             .collect();
-        replies.push(Reply::Text(HELLO.to_owned()));
-        world.server.script("run", Script::new(replies));
+        replies.push(ScriptedReply::Text(HELLO.to_owned()));
+        world.server.set_script("run", ModelScript::new(replies));
         let own = prepare(world);
         let mut args =
             vec![agent.name(), "-p", "--prompt", "go", "--permissions", "full", "--no-hooks", "--"];

@@ -1,13 +1,13 @@
 //! Prompts that begin with a command of an agent's own: said before the launch, no success without a model, and text in recipes.
 
 use amplihack_agent::AgentBinary;
-use amplihack_probe::model::{DONE, Reply, Script};
+use amplihack_probe::model::{DONE, ModelScript, ScriptedReply};
 use amplihack_testkit::Run;
 
 use crate::world::World;
 
-fn done() -> Script {
-    Script::new([Reply::Text(DONE.to_owned())]).over_conversation()
+fn done() -> ModelScript {
+    ModelScript::new([ScriptedReply::Text(DONE.to_owned())]).over_conversation()
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use amplihack_agent::AgentBinary;
-use amplihack_probe::model::{Reply, Script};
+use amplihack_probe::model::{ModelScript, ScriptedReply};
 use amplihack_testkit::{Output, Run, Sandbox, procs};
 use serde_json::Value;
 
@@ -15,17 +15,17 @@ use crate::world::{World, real};
 
 const RULE: &str = "guard_disabling/own-files";
 
-fn tool(command: &str) -> Reply {
-    Reply::Tool { command: command.to_owned() }
+fn tool(command: &str) -> ScriptedReply {
+    ScriptedReply::Tool { command: command.to_owned() }
 }
 
 /// An agent that tries to write into the state, does its work, and says that it is done.
-fn script() -> Script {
+fn script() -> ModelScript {
     let status = "AMPLIHACK-STATUS: {\"status\": \"done\", \"summary\": \"it's so\", \"changes\": true}";
-    Script::new([
+    ModelScript::new([
         tool("echo x > ~/.amplihack/forbidden"),
         tool("mkdir -p src && echo work > src/harmless"),
-        Reply::Text(status.to_owned()),
+        ScriptedReply::Text(status.to_owned()),
     ])
 }
 
@@ -81,13 +81,53 @@ fn gemini_works_in_a_worktree_of_the_default_home() {
     works_in_a_worktree(AgentBinary::Gemini);
 }
 
+/// Trust in a repository is trust in the worktrees of its runs; without it they start nothing of it either.
+#[test]
+fn a_worktree_is_trusted_as_its_repository_is() {
+    for agent in [AgentBinary::Codex, AgentBinary::Gemini] {
+        World::with(agent, script(), |world| {
+            let ran = world.sandbox.root().join("of-the-repository");
+            let server = world.sandbox.write("server.sh", format!("touch {}\n", ran.display()));
+            let (path, text) = match agent {
+                AgentBinary::Codex => (
+                    ".codex/config.toml",
+                    format!("mcp_servers.x={{command=\"/bin/sh\",args=[{server:?}]}}\n"),
+                ),
+                _ => (
+                    ".gemini/settings.json",
+                    serde_json::json!({"mcpServers": {"x": {"command": "/bin/sh", "args": [server]}}})
+                        .to_string(),
+                ),
+            };
+            world.sandbox.write(format!("work/{path}"), text);
+            for words in [&["add", "-A"][..], &["commit", "-qm", "settings"]] {
+                let mut git = world.sandbox.command("git");
+                git.args(["-c", "user.name=t", "-c", "user.email=t@e.example"]).args(words);
+                assert!(git.status().unwrap().success(), "{words:?}");
+            }
+            for is_trusted in [false, true] {
+                if is_trusted {
+                    world.run(&["config", "trust"]).assert_code(0).assert_stderr_has(path);
+                }
+                world.server.set_script("run", script());
+                let args = ["auto", "--worktree", "--agent", agent.name(), "--permissions", "full", "--json"];
+                let more = ["--task", "write", "--verify", "test -s src/harmless"];
+                let output = amplihack(world, &[&args[..], &more].concat());
+                assert_ended(&output, "verified", 0);
+                assert_eq!(ran.exists(), is_trusted, "{agent}: {output}");
+                assert_eq!(output.stdout_text().contains("is not trusted"), !is_trusted, "{agent}: {output}");
+            }
+        });
+    }
+}
+
 /// Several agents side by side, and against each other.
 #[test]
 fn agents_work_side_by_side_in_worktrees_of_the_default_home() {
     use AgentBinary::{Claude, Codex, Copilot};
     World::with_all(&[(Claude, "run"), (Codex, "codex"), (Copilot, "copilot")], script(), |world| {
         for run in ["codex", "copilot"] {
-            world.server.script(run, script());
+            world.server.set_script(run, script());
         }
         world.sandbox.write("tasks", "write the first\nwrite the second\nwrite the third\n");
         let tasks = world.sandbox.root().join("tasks").display().to_string();
@@ -104,7 +144,7 @@ fn agents_work_side_by_side_in_worktrees_of_the_default_home() {
         }
         output.assert_code(0);
         for run in ["run", "codex", "copilot"] {
-            world.server.script(run, script());
+            world.server.set_script(run, script());
         }
         let output = amplihack(world, &[&args[..], &["--race"]].concat());
         let table = events(&output).pop().unwrap();

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use amplihack_agent::AgentBinary;
-use amplihack_probe::model::{Reply, Script, Usage};
+use amplihack_probe::model::{ModelScript, ReplyUsage, ScriptedReply};
 use amplihack_testkit::{Output, Run, Sandbox, procs};
 use serde_json::Value;
 
@@ -114,10 +114,12 @@ fn a_deadline_ends_shell_steps_and_agent_steps() {
 /// The real agent in the default set-up, three of them at once.
 #[test]
 fn claude_shares_one_budget_among_the_steps_of_a_recipe() {
-    let work: Vec<Reply> = (0..60)
-        .map(|number| Reply::Tool { command: format!("timeout 0.4 tail -f /dev/null; echo {number}") })
+    let work: Vec<ScriptedReply> = (0..60)
+        .map(|number| ScriptedReply::Tool {
+            command: format!("timeout 0.4 tail -f /dev/null; echo {number}"),
+        })
         .collect();
-    let script = Script::new(work).with_usage(Usage { input: 100, cached: 40, output: 60 });
+    let script = ModelScript::new(work).with_usage(ReplyUsage { input: 100, cached: 40, output: 60 });
     World::with(AgentBinary::Claude, script, |world| {
         write(&world.sandbox);
         let args = ["recipe", "run", "top.yaml", "--agent", "claude", "--permissions", "full", "-f", "json"];

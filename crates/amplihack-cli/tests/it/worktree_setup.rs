@@ -297,7 +297,7 @@ fn a_worktree_below_the_state_is_moved_before_its_run_goes_on() {
     fs::write(old.join("half"), "half done\n").unwrap();
     let start = git(&sandbox, &["rev-parse", "HEAD"]);
     let tree = serde_json::json!({"repository": repository, "path": old, "workdir": old, "branch": branch, "start": start.trim_end()});
-    let mut spec = serde_json::to_value(amplihack_orchestration::Spec::new(
+    let mut spec = serde_json::to_value(amplihack_orchestration::AutoRunSpec::new(
         amplihack_agent::AgentBinary::Claude,
         "do it".to_owned(),
         repository,

@@ -2,22 +2,37 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use amplihack_agent::AgentBinary;
-use amplihack_probe::loopback::{Options, loopback};
-use amplihack_probe::model::{ModelServer, Scenario, Script};
-use amplihack_testkit::{NetNs, Output, Run, Sandbox, real};
+use amplihack_probe::loopback::{LoopbackOptions, prepare_loopback};
+use amplihack_probe::model::{ModelScenario, ModelScript, ModelServer};
+use amplihack_testkit::{NetNs, Output, Run, Sandbox, programs, real};
 use tokio::runtime::{Builder, Runtime};
 
 /// The binary under test.
 pub(crate) fn amplihack() -> &'static Path {
-    Path::new(env!("CARGO_BIN_EXE_amplihack"))
+    static ONCE: OnceLock<PathBuf> = OnceLock::new();
+    ONCE.get_or_init(|| programs::under_test(env!("CARGO_BIN_EXE_amplihack")))
 }
 
 /// `amplihack` with `args` in `sandbox`, stdin `/dev/null`.
 pub(crate) fn run(sandbox: &Sandbox, args: &[&str]) -> Output {
     sandbox.run(amplihack(), args)
+}
+
+/// `amplihack` with `args` in `sandbox` and `network`, and what it cost: the time on processors of everything that it ran and waited for.
+pub(crate) fn costed(sandbox: &Sandbox, network: &NetNs, args: &[&str]) -> (Output, Duration) {
+    let file = sandbox.root().join("cost");
+    let script = "TIMEFORMAT='%U %S'; { time \"$@\" 2>&3; } 3>&2 2>\"$0\"";
+    let mut command = sandbox.command("/usr/bin/bash");
+    command.args(["-c", script]).arg(&file).arg(amplihack()).args(args);
+    let output = Run::new(network.wrap(&command)).timeout(Duration::from_mins(5)).output();
+    let parts = std::fs::read_to_string(&file).unwrap();
+    let cost = parts.split_whitespace().map(|part| Duration::from_secs_f32(part.parse().unwrap())).sum();
+    std::fs::remove_file(file).unwrap();
+    (output, cost)
 }
 
 /// `amplihack` with `args` in `sandbox`, to be given a stdin or a signal.
@@ -43,7 +58,7 @@ impl World {
     ///
     /// The model plays `script` as the run `run`. The sandbox's environment points the agent at it, and amplihack at the
     /// agent.
-    pub(crate) fn with(agent: AgentBinary, script: Script, test: impl FnOnce(&mut World) + Send) {
+    pub(crate) fn with(agent: AgentBinary, script: ModelScript, test: impl FnOnce(&mut World) + Send) {
         Self::with_all(&[(agent, "run")], script, test);
     }
 
@@ -51,7 +66,7 @@ impl World {
     /// them is not installed. The model plays `script` in the first run.
     pub(crate) fn with_all(
         agents: &[(AgentBinary, &str)],
-        script: Script,
+        script: ModelScript,
         test: impl FnOnce(&mut World) + Send,
     ) {
         let programs: Vec<PathBuf> = agents.iter().filter_map(|(agent, _)| real(*agent)).collect();
@@ -61,7 +76,7 @@ impl World {
         let inside = || {
             let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
             let server = runtime.block_on(ModelServer::start()).unwrap();
-            server.script(agents[0].1, script);
+            server.set_script(agents[0].1, script);
             let mut world = World { sandbox: Sandbox::repository(), server, runtime };
             for ((agent, run), program) in agents.iter().zip(programs) {
                 world.prepare(*agent, run, &program);
@@ -75,9 +90,9 @@ impl World {
     fn prepare(&mut self, agent: AgentBinary, run: &str, program: &Path) {
         let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("agent-cache");
         let work = self.sandbox.work().canonicalize().unwrap();
-        let options = Options { cache: Some(&cache), workspace: Some(&work) };
-        let url = self.server.base_url(Scenario::Script, run);
-        for (name, value) in loopback(agent, &url, &self.sandbox.home(), options).unwrap().env {
+        let options = LoopbackOptions { cache: Some(&cache), workspace: Some(&work) };
+        let url = self.server.base_url(ModelScenario::Script, run);
+        for (name, value) in prepare_loopback(agent, &url, &self.sandbox.home(), options).unwrap().env {
             self.sandbox.set(name, value);
         }
         self.sandbox.set(format!("AMPLIHACK_{}_PATH", agent.name().to_uppercase()), program);
@@ -85,8 +100,9 @@ impl World {
 
     /// Waits until the model has had `count` calls of `run`.
     pub(crate) fn reached(&self, run: &str, count: u64) {
-        let wait =
-            async { tokio::time::timeout(Duration::from_mins(1), self.server.reached(run, count)).await };
+        let wait = async {
+            tokio::time::timeout(Duration::from_mins(1), self.server.wait_for_calls(run, count)).await
+        };
         assert_eq!(self.runtime.block_on(wait), Ok(true), "the model was not asked {count} times");
     }
 
@@ -106,4 +122,9 @@ impl World {
         command.args(args);
         command
     }
+}
+
+/// The file by which the call `number` of a world shows that it ran, in a directory that no forbidden call removes.
+pub(crate) fn sentinel(world: &World, number: usize) -> PathBuf {
+    world.sandbox.root().join(format!("ran-{number}"))
 }

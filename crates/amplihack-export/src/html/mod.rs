@@ -7,4 +7,4 @@ mod tests;
 mod timeline;
 mod write;
 
-pub use page::page;
+pub use page::html_page;

@@ -4,38 +4,44 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest as _, Sha256};
 
-use super::changes::files;
-use super::timeline::{timeline, verdict};
-use super::write::Html;
-use crate::clean::Cleaner;
-use crate::items::items;
-use crate::model::{Document, Run, Turn, Unattended};
-use crate::summary::{self, Fact};
+use super::changes::write_files;
+use super::timeline::{write_timeline, write_verdict};
+use super::write::HtmlPage;
+use crate::clean::TextCleaner;
+use crate::items::timeline_items;
+use crate::model::{ExportDocument, ExportedRun, UnattendedRun, UnattendedTurn};
+use crate::summary::{self, NamedFact};
 
 const STYLE: &str = include_str!("style.css");
 
 /// `document` as one HTML page. The same document gives the same bytes.
-pub fn page(document: &Document, cleaner: Cleaner) -> String {
-    let mut html = Html::default();
-    let title = summary::title(document, cleaner);
-    html.raw("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
+pub fn html_page(document: &ExportDocument, cleaner: TextCleaner) -> String {
+    let mut html = HtmlPage::default();
+    let title = summary::document_title(document, cleaner);
+    html.push_markup("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
     // Nothing is loaded and nothing runs, whatever a text may have smuggled in; the one style is named by its hash.
-    html.raw("<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'sha256-");
-    html.show(STANDARD.encode(Sha256::digest(STYLE)));
-    html.raw("'; base-uri 'none'; form-action 'none'\">\n");
-    html.raw("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
-    html.raw("<meta name=\"color-scheme\" content=\"light dark\">\n<meta name=\"referrer\" content=\"no-referrer\">\n");
-    html.raw("<title>").text(&title).raw("</title>\n<style>").raw(STYLE).raw("</style>\n</head>\n<body>\n");
-    html.raw("<a class=\"skip\" href=\"#content\">Skip to the content</a>\n<header>\n<p class=\"brand\">amplihack</p>\n<h1>");
-    html.text(&title).raw("</h1>\n</header>\n<main id=\"content\">\n");
+    html.push_markup(
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'sha256-",
+    );
+    html.push_value(STANDARD.encode(Sha256::digest(STYLE)));
+    html.push_markup("'; base-uri 'none'; form-action 'none'\">\n");
+    html.push_markup("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
+    html.push_markup("<meta name=\"color-scheme\" content=\"light dark\">\n<meta name=\"referrer\" content=\"no-referrer\">\n");
+    html.push_markup("<title>")
+        .push_text(&title)
+        .push_markup("</title>\n<style>")
+        .push_markup(STYLE)
+        .push_markup("</style>\n</head>\n<body>\n");
+    html.push_markup("<a class=\"skip\" href=\"#content\">Skip to the content</a>\n<header>\n<p class=\"brand\">amplihack</p>\n<h1>");
+    html.push_text(&title).push_markup("</h1>\n</header>\n<main id=\"content\">\n");
     if let Some(unattended) = &document.unattended {
-        whole(&mut html, document, unattended, cleaner);
+        write_unattended(&mut html, document, unattended, cleaner);
     }
     for (number, run) in document.runs.iter().enumerate() {
-        one(&mut html, document, number, run, cleaner);
+        write_run(&mut html, document, number, run, cleaner);
     }
-    html.raw("</main>\n<footer><p>Exported by amplihack ").show(env!("CARGO_PKG_VERSION"));
-    html.raw(if cleaner.redacts() {
+    html.push_markup("</main>\n<footer><p>Exported by amplihack ").push_value(env!("CARGO_PKG_VERSION"));
+    html.push_markup(if cleaner.is_redacting() {
         "; what looks like a credential was replaced.</p></footer>\n</body>\n</html>\n"
     } else {
         "; <strong>credentials were not looked for.</strong></p></footer>\n</body>\n</html>\n"
@@ -43,96 +49,119 @@ pub fn page(document: &Document, cleaner: Cleaner) -> String {
     html.into_string()
 }
 
-fn facts(html: &mut Html, facts: &[Fact]) {
-    html.raw("<dl>\n");
+fn write_facts(html: &mut HtmlPage, facts: &[NamedFact]) {
+    html.push_markup("<dl>\n");
     for (name, value) in facts {
-        html.raw("<div><dt>").show(name).raw("</dt><dd");
-        html.raw(match (*name, value.as_str()) {
+        html.push_markup("<div><dt>").push_value(name).push_markup("</dt><dd");
+        html.push_markup(match (*name, value.as_str()) {
             ("State", "success" | "verified" | "claimed") => " class=\"good\"",
             ("State", "running") => "",
             ("State", _) => " class=\"bad\"",
             _ => "",
         });
-        html.raw(">").text(value).raw("</dd></div>\n");
+        html.push_markup(">").push_text(value).push_markup("</dd></div>\n");
     }
-    html.raw("</dl>\n");
+    html.push_markup("</dl>\n");
 }
 
-fn whole(html: &mut Html, document: &Document, run: &Unattended, cleaner: Cleaner) {
-    html.raw("<section aria-labelledby=\"run\">\n<h2 id=\"run\">The run</h2>\n");
-    facts(html, &summary::unattended(&document.id, run, cleaner));
-    html.named(&cleaner.text("task"), &cleaner.text(&run.task));
-    html.raw("</section>\n<section aria-labelledby=\"turns\">\n<h2 id=\"turns\">Turns</h2>\n<ol class=\"turns\">\n");
+fn write_unattended(
+    html: &mut HtmlPage,
+    document: &ExportDocument,
+    run: &UnattendedRun,
+    cleaner: TextCleaner,
+) {
+    html.push_markup("<section aria-labelledby=\"run\">\n<h2 id=\"run\">The run</h2>\n");
+    write_facts(html, &summary::unattended_facts(&document.id, run, cleaner));
+    html.push_named(&cleaner.clean_text("task"), &cleaner.clean_text(&run.task));
+    html.push_markup("</section>\n<section aria-labelledby=\"turns\">\n<h2 id=\"turns\">Turns</h2>\n<ol class=\"turns\">\n");
     for turn in &run.turns {
-        self::turn(html, document, turn, cleaner);
+        write_turn(html, document, turn, cleaner);
     }
-    html.raw("</ol>\n</section>\n");
+    html.push_markup("</ol>\n</section>\n");
     if !run.diff.is_empty() {
-        html.raw("<section aria-labelledby=\"changes\">\n<h2 id=\"changes\">Changes</h2>\n");
-        files(html, &run.diff, cleaner);
-        html.raw("</section>\n");
+        html.push_markup("<section aria-labelledby=\"changes\">\n<h2 id=\"changes\">Changes</h2>\n");
+        write_files(html, &run.diff, cleaner);
+        html.push_markup("</section>\n");
     }
 }
 
-fn turn(html: &mut Html, document: &Document, turn: &Turn, cleaner: Cleaner) {
-    html.raw("<li>\n<p class=\"head\"><b>Turn ").show(turn.number).raw("</b> ");
-    html.text(&cleaner.text(turn.agent.name())).raw(", ").text(&cleaner.text(&turn.phase));
+fn write_turn(html: &mut HtmlPage, document: &ExportDocument, turn: &UnattendedTurn, cleaner: TextCleaner) {
+    html.push_markup("<li>\n<p class=\"head\"><b>Turn ").push_value(turn.number).push_markup("</b> ");
+    html.push_text(&cleaner.clean_text(turn.agent.name()))
+        .push_markup(", ")
+        .push_text(&cleaner.clean_text(&turn.phase));
     for launch in &turn.launches {
         if let Some(number) = document.runs.iter().position(|run| run.id == *launch) {
-            html.raw(" <a href=\"#r").show(number).raw("\">what it did</a>");
+            html.push_markup(" <a href=\"#r").push_value(number).push_markup("\">what it did</a>");
         }
     }
-    html.raw("</p>\n<p>").text(&cleaner.text(turn.how.trim())).raw("</p>\n");
+    html.push_markup("</p>\n<p>").push_text(&cleaner.clean_text(turn.how.trim())).push_markup("</p>\n");
     for denied in &turn.denied {
-        html.raw("<p><span class=\"mark bad\">denied ").text(&cleaner.text(denied)).raw("</span></p>\n");
+        html.push_markup("<p><span class=\"mark bad\">denied ")
+            .push_text(&cleaner.clean_text(denied))
+            .push_markup("</span></p>\n");
     }
     if let Some(outcome) = &turn.outcome {
-        html.raw("<p class=\"result\">").text(&cleaner.text(outcome)).raw("</p>\n");
+        html.push_markup("<p class=\"result\">")
+            .push_text(&cleaner.clean_text(outcome))
+            .push_markup("</p>\n");
     }
     for check in &turn.checks {
-        html.raw(if check.passed {
+        html.push_markup(if check.passed {
             "<p><span class=\"mark good\">passed</span> <code>"
         } else {
             "<p><span class=\"mark bad\">failed</span> <code>"
         });
-        html.text(&cleaner.text(&check.what)).raw("</code></p>\n");
+        html.push_text(&cleaner.clean_text(&check.what)).push_markup("</code></p>\n");
         if !check.found.trim().is_empty() {
-            html.named(&cleaner.text("found"), &cleaner.text(&check.found));
+            html.push_named(&cleaner.clean_text("found"), &cleaner.clean_text(&check.found));
         }
     }
-    html.raw("</li>\n");
+    html.push_markup("</li>\n");
 }
 
-fn one(html: &mut Html, document: &Document, number: usize, run: &Run, cleaner: Cleaner) {
+fn write_run(
+    html: &mut HtmlPage,
+    document: &ExportDocument,
+    number: usize,
+    run: &ExportedRun,
+    cleaner: TextCleaner,
+) {
     let turn = document.unattended.as_ref().and_then(|unattended| {
         unattended.turns.iter().find(|turn| turn.launches.contains(&run.id)).map(|turn| turn.number)
     });
-    html.raw("<section aria-labelledby=\"r").show(number).raw("\">\n<h2 id=\"r").show(number).raw("\">");
+    html.push_markup("<section aria-labelledby=\"r")
+        .push_value(number)
+        .push_markup("\">\n<h2 id=\"r")
+        .push_value(number)
+        .push_markup("\">");
     match turn {
-        Some(turn) => html.raw("Turn ").show(turn),
-        None => html.raw("Summary"),
+        Some(turn) => html.push_markup("Turn ").push_value(turn),
+        None => html.push_markup("Summary"),
     };
-    html.raw("</h2>\n");
-    facts(html, &summary::run(run, cleaner));
-    if let Some(answer) = summary::answer(run, cleaner) {
-        html.raw("<h3>Answer</h3>\n<div class=\"prose answer\" dir=\"auto\">").text(&answer).raw("</div>\n");
+    html.push_markup("</h2>\n");
+    write_facts(html, &summary::run_facts(run, cleaner));
+    if let Some(answer) = summary::last_answer(run, cleaner) {
+        html.push_markup("<h3>Answer</h3>\n<div class=\"prose answer\" dir=\"auto\">")
+            .push_text(&answer)
+            .push_markup("</div>\n");
     }
-    let judged = summary::judged(run, cleaner);
+    let judged = summary::judged_calls(run, cleaner);
     if !run.verdicts.is_empty() {
-        html.raw("<h3>Policy</h3>\n<p>").show(run.verdicts.len()).raw(" calls judged");
-        html.raw(if judged.is_empty() { ", none stopped.</p>\n" } else { ".</p>\n<table><thead><tr><th scope=\"col\">Time</th><th scope=\"col\">Answer</th><th scope=\"col\">Tool</th><th scope=\"col\">Command</th></tr></thead><tbody>\n" });
+        html.push_markup("<h3>Policy</h3>\n<p>").push_value(run.verdicts.len()).push_markup(" calls judged");
+        html.push_markup(if judged.is_empty() { ", none stopped.</p>\n" } else { ".</p>\n<table><thead><tr><th scope=\"col\">Time</th><th scope=\"col\">Answer</th><th scope=\"col\">Tool</th><th scope=\"col\">Command</th></tr></thead><tbody>\n" });
         for call in &judged {
-            html.raw("<tr><td>").text(&call.at).raw("</td><td>");
-            verdict(html, &call.said);
-            html.raw("</td><td>")
-                .text(&call.tool)
-                .raw("</td><td><code>")
-                .text(&call.command)
-                .raw("</code></td></tr>\n");
+            html.push_markup("<tr><td>").push_text(&call.at).push_markup("</td><td>");
+            write_verdict(html, &call.said);
+            html.push_markup("</td><td>")
+                .push_text(&call.tool)
+                .push_markup("</td><td><code>")
+                .push_text(&call.command)
+                .push_markup("</code></td></tr>\n");
         }
-        html.raw(if judged.is_empty() { "" } else { "</tbody></table>\n" });
+        html.push_markup(if judged.is_empty() { "" } else { "</tbody></table>\n" });
     }
-    html.raw("<h3>Timeline</h3>\n");
-    timeline(html, number, run.record.started_at, &items(run, cleaner), cleaner);
-    html.raw("</section>\n");
+    html.push_markup("<h3>Timeline</h3>\n");
+    write_timeline(html, number, run.record.started_at, &timeline_items(run, cleaner), cleaner);
+    html.push_markup("</section>\n");
 }

@@ -3,119 +3,146 @@
 use amplihack_policy::Decision;
 use jiff::Timestamp;
 
-use super::changes::patch;
-use super::write::Html;
-use crate::clean::Cleaner;
-use crate::items::{Gave, Item, Said, Tool, What};
-use crate::summary::{after, span};
-use crate::tool::Part;
+use super::changes::write_patch;
+use super::write::HtmlPage;
+use crate::clean::TextCleaner;
+use crate::items::{CallVerdict, TimelineItem, TimelineItemKind, ToolCallItem, ToolCallOutput};
+use crate::summary::{format_duration, format_offset};
+use crate::tool::ArgumentPart;
 
 /// Writes `items` of the run that started at `start`; `number` tells runs of one page apart.
-pub(super) fn timeline(html: &mut Html, number: usize, start: Timestamp, items: &[Item], cleaner: Cleaner) {
-    html.raw("<ol class=\"timeline\">\n");
+pub(super) fn write_timeline(
+    html: &mut HtmlPage,
+    number: usize,
+    start: Timestamp,
+    items: &[TimelineItem],
+    cleaner: TextCleaner,
+) {
+    html.push_markup("<ol class=\"timeline\">\n");
     for item in items {
-        html.raw(match (&item.what, item.below) {
-            (What::Said(_), false) => "<li class=\"said\" id=\"e",
-            (What::Said(_), true) => "<li class=\"said below\" id=\"e",
-            (What::Tool(Tool { result: Some(Gave { is_error: true, .. }), .. }), false) => {
-                "<li class=\"tool bad\" id=\"e"
-            }
-            (What::Tool(_), false) => "<li class=\"tool\" id=\"e",
-            (What::Tool(_), true) => "<li class=\"tool below\" id=\"e",
-            (What::Warning { .. }, _) => "<li class=\"warning\" id=\"e",
+        html.push_markup(match (&item.what, item.below) {
+            (TimelineItemKind::Said(_), false) => "<li class=\"said\" id=\"e",
+            (TimelineItemKind::Said(_), true) => "<li class=\"said below\" id=\"e",
+            (
+                TimelineItemKind::Tool(ToolCallItem {
+                    result: Some(ToolCallOutput { is_error: true, .. }),
+                    ..
+                }),
+                false,
+            ) => "<li class=\"tool bad\" id=\"e",
+            (TimelineItemKind::Tool(_), false) => "<li class=\"tool\" id=\"e",
+            (TimelineItemKind::Tool(_), true) => "<li class=\"tool below\" id=\"e",
+            (TimelineItemKind::Warning { .. }, _) => "<li class=\"warning\" id=\"e",
             _ => "<li class=\"quiet\" id=\"e",
         });
-        html.show(number).raw("-").show(item.seq).raw("\">\n<p class=\"head\">");
-        head(html, &item.what);
-        html.raw(" <a class=\"when\" href=\"#e")
-            .show(number)
-            .raw("-")
-            .show(item.seq)
-            .raw("\"><time datetime=\"");
-        html.show(item.at).raw("\">").show(after(start, item.at)).raw("</time></a></p>\n");
-        body(html, item, cleaner);
-        html.raw("</li>\n");
+        html.push_value(number).push_markup("-").push_value(item.seq).push_markup("\">\n<p class=\"head\">");
+        write_head(html, &item.what);
+        html.push_markup(" <a class=\"when\" href=\"#e")
+            .push_value(number)
+            .push_markup("-")
+            .push_value(item.seq)
+            .push_markup("\"><time datetime=\"");
+        html.push_value(item.at)
+            .push_markup("\">")
+            .push_value(format_offset(start, item.at))
+            .push_markup("</time></a></p>\n");
+        write_body(html, item, cleaner);
+        html.push_markup("</li>\n");
     }
-    html.raw("</ol>\n");
+    html.push_markup("</ol>\n");
 }
 
-fn head(html: &mut Html, what: &What) {
+fn write_head(html: &mut HtmlPage, what: &TimelineItemKind) {
     match what {
-        What::Said(_) => html.raw("<b>Agent</b>"),
-        What::Thought(_) => html.raw("<b>Thinking</b>"),
-        What::Tool(tool) => {
-            html.raw("<b>Tool</b> <code>").text(&tool.name).raw("</code>");
+        TimelineItemKind::Said(_) => html.push_markup("<b>Agent</b>"),
+        TimelineItemKind::Thought(_) => html.push_markup("<b>Thinking</b>"),
+        TimelineItemKind::Tool(tool) => {
+            html.push_markup("<b>Tool</b> <code>").push_text(&tool.name).push_markup("</code>");
             if let Some(said) = &tool.verdict {
-                html.raw(" ");
-                verdict(html, said);
+                html.push_markup(" ");
+                write_verdict(html, said);
             }
             html
         }
-        What::Permission { tool, .. } => html.raw("<b>Permission</b> <code>").text(tool).raw("</code>"),
-        What::Warning { kind, .. } => html.raw("<b>Warning</b> <code>").text(kind).raw("</code>"),
-        What::Other { kind, .. } => html.raw("<b>Other</b> <code>").text(kind).raw("</code>"),
+        TimelineItemKind::Permission { tool, .. } => {
+            html.push_markup("<b>Permission</b> <code>").push_text(tool).push_markup("</code>")
+        }
+        TimelineItemKind::Warning { kind, .. } => {
+            html.push_markup("<b>Warning</b> <code>").push_text(kind).push_markup("</code>")
+        }
+        TimelineItemKind::Other { kind, .. } => {
+            html.push_markup("<b>Other</b> <code>").push_text(kind).push_markup("</code>")
+        }
     };
 }
 
-/// What the policy said, as a mark; silence has none.
-pub(super) fn verdict(html: &mut Html, said: &Said) {
-    html.raw(match said.decision {
+/// Writes the policy's verdict as a mark; no objection has none.
+pub(super) fn write_verdict(html: &mut HtmlPage, said: &CallVerdict) {
+    html.push_markup(match said.decision {
         Decision::None => return,
         Decision::Allow => "<span class=\"mark good\">allowed ",
         Decision::Ask => "<span class=\"mark\">asked about ",
         Decision::Deny => "<span class=\"mark bad\">denied ",
     });
-    html.text(&said.rule).raw("</span>");
+    html.push_text(&said.rule).push_markup("</span>");
 }
 
-fn body(html: &mut Html, item: &Item, cleaner: Cleaner) {
+fn write_body(html: &mut HtmlPage, item: &TimelineItem, cleaner: TextCleaner) {
     match &item.what {
-        What::Said(text) => {
-            html.raw("<div class=\"prose\" dir=\"auto\">").text(text).raw("</div>\n");
+        TimelineItemKind::Said(text) => {
+            html.push_markup("<div class=\"prose\" dir=\"auto\">").push_text(text).push_markup("</div>\n");
         }
-        What::Thought(text) => {
-            html.raw("<details><summary>What it thought</summary>\n").block(text).raw("</details>\n");
+        TimelineItemKind::Thought(text) => {
+            html.push_markup("<details><summary>What it thought</summary>\n")
+                .push_block(text)
+                .push_markup("</details>\n");
         }
-        What::Tool(tool) => call(html, item, tool, cleaner),
-        What::Permission { allowed, reason, .. } => {
-            html.raw("<p>").raw(match allowed {
+        TimelineItemKind::Tool(tool) => write_call(html, item, tool, cleaner),
+        TimelineItemKind::Permission { allowed, reason, .. } => {
+            html.push_markup("<p>").push_markup(match allowed {
                 None => "asked for",
                 Some(true) => "given",
                 Some(false) => "refused",
             });
             if !reason.is_blank() {
-                html.raw(": ").text(reason);
+                html.push_markup(": ").push_text(reason);
             }
-            html.raw("</p>\n");
+            html.push_markup("</p>\n");
         }
-        What::Warning { message, .. } => {
-            html.raw("<p>").text(message).raw("</p>\n");
+        TimelineItemKind::Warning { message, .. } => {
+            html.push_markup("<p>").push_text(message).push_markup("</p>\n");
         }
-        What::Other { text, .. } => {
-            html.raw("<details><summary>The agent's own line</summary>\n").block(text).raw("</details>\n");
+        TimelineItemKind::Other { text, .. } => {
+            html.push_markup("<details><summary>The agent's own line</summary>\n")
+                .push_block(text)
+                .push_markup("</details>\n");
         }
     }
 }
 
-fn call(html: &mut Html, item: &Item, tool: &Tool, cleaner: Cleaner) {
+fn write_call(html: &mut HtmlPage, item: &TimelineItem, tool: &ToolCallItem, cleaner: TextCleaner) {
     for part in &tool.parts {
         match part {
-            Part::Argument(name, text) => html.named(name, text),
-            Part::Edit(edit) => html.folding(&cleaner.text("edit"), edit, |html| patch(html, edit)),
+            ArgumentPart::Argument(name, text) => html.push_named(name, text),
+            ArgumentPart::Edit(edit) => {
+                html.push_folded(&cleaner.clean_text("edit"), edit, |html| write_patch(html, edit))
+            }
         };
     }
     let Some(gave) = &tool.result else {
-        html.raw("<p class=\"none\">no result</p>\n");
+        html.push_markup("<p class=\"none\">no result</p>\n");
         return;
     };
-    html.raw("<p class=\"result\">").raw(if gave.is_error { "failed" } else { "done" });
+    html.push_markup("<p class=\"result\">").push_markup(if gave.is_error { "failed" } else { "done" });
     if let Some(code) = gave.exit_code {
-        html.raw(" with code ").show(code);
+        html.push_markup(" with code ").push_value(code);
     }
-    html.raw(" after ").show(span(gave.at.duration_since(item.at))).raw("</p>\n");
+    html.push_markup(" after ")
+        .push_value(format_duration(gave.at.duration_since(item.at)))
+        .push_markup("</p>\n");
     if !gave.output.is_blank() {
-        html.folding(&cleaner.text("output"), &gave.output, |html| {
-            html.block(&gave.output);
+        html.push_folded(&cleaner.clean_text("output"), &gave.output, |html| {
+            html.push_block(&gave.output);
         });
     }
 }

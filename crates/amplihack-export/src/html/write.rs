@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display, Write as _};
 
-use crate::clean::Clean;
+use crate::clean::CleanText;
 
 /// Lines from which a text is folded.
 const FOLD_LINES: usize = 14;
@@ -11,57 +11,65 @@ const FOLD_BYTES: usize = 1600;
 
 /// A page.
 #[derive(Debug, Default)]
-pub(super) struct Html(String);
+pub(super) struct HtmlPage(String);
 
-impl Html {
+impl HtmlPage {
     /// Fixed markup.
-    pub(super) fn raw(&mut self, markup: &'static str) -> &mut Self {
+    pub(super) fn push_markup(&mut self, markup: &'static str) -> &mut Self {
         self.0.push_str(markup);
         self
     }
 
     /// A text of somebody else.
-    pub(super) fn text(&mut self, text: &Clean) -> &mut Self {
-        self.show(text.as_str())
+    pub(super) fn push_text(&mut self, text: &CleanText) -> &mut Self {
+        self.push_value(text.as_str())
     }
 
     /// A value of our own; escaped all the same.
-    pub(super) fn show(&mut self, value: impl Display) -> &mut Self {
+    pub(super) fn push_value(&mut self, value: impl Display) -> &mut Self {
         // Writing to a string does not fail.
-        let _ = write!(Escaping(&mut self.0), "{value}");
+        let _ = write!(HtmlEscaper(&mut self.0), "{value}");
         self
     }
 
     /// A text as it is laid out.
-    pub(super) fn block(&mut self, text: &Clean) -> &mut Self {
-        self.raw("<pre dir=\"auto\">").text(text).raw("</pre>\n")
+    pub(super) fn push_block(&mut self, text: &CleanText) -> &mut Self {
+        self.push_markup("<pre dir=\"auto\">").push_text(text).push_markup("</pre>\n")
     }
 
     /// A text below its name; folded if it is long.
-    pub(super) fn named(&mut self, name: &Clean, text: &Clean) -> &mut Self {
-        if text.lines() <= 1 && text.as_str().len() <= 100 {
+    pub(super) fn push_named(&mut self, name: &CleanText, text: &CleanText) -> &mut Self {
+        if text.line_count() <= 1 && text.as_str().len() <= 100 {
             return self
-                .raw("<p class=\"arg\"><span>")
-                .text(name)
-                .raw("</span> <code dir=\"auto\">")
-                .text(text)
-                .raw("</code></p>\n");
+                .push_markup("<p class=\"arg\"><span>")
+                .push_text(name)
+                .push_markup("</span> <code dir=\"auto\">")
+                .push_text(text)
+                .push_markup("</code></p>\n");
         }
-        self.folding(name, text, |html| {
-            html.block(text);
+        self.push_folded(name, text, |html| {
+            html.push_block(text);
         })
     }
 
-    /// What `write` writes of `text`, below a name; folded if it is long.
-    pub(super) fn folding(&mut self, name: &Clean, text: &Clean, write: impl FnOnce(&mut Self)) -> &mut Self {
-        let lines = text.lines();
+    /// Appends the output of `write` for `text`, below a name; folded if it is long.
+    pub(super) fn push_folded(
+        &mut self,
+        name: &CleanText,
+        text: &CleanText,
+        write: impl FnOnce(&mut Self),
+    ) -> &mut Self {
+        let lines = text.line_count();
         if lines > FOLD_LINES || text.as_str().len() > FOLD_BYTES {
-            self.raw("<details><summary>").text(name).raw(" <span class=\"much\">").show(lines);
-            self.raw(if lines == 1 { " line" } else { " lines" }).raw("</span></summary>\n");
+            self.push_markup("<details><summary>")
+                .push_text(name)
+                .push_markup(" <span class=\"much\">")
+                .push_value(lines);
+            self.push_markup(if lines == 1 { " line" } else { " lines" }).push_markup("</span></summary>\n");
             write(self);
-            self.raw("</details>\n")
+            self.push_markup("</details>\n")
         } else {
-            self.raw("<p class=\"arg\"><span>").text(name).raw("</span></p>\n");
+            self.push_markup("<p class=\"arg\"><span>").push_text(name).push_markup("</span></p>\n");
             write(self);
             self
         }
@@ -74,9 +82,9 @@ impl Html {
 }
 
 /// Replaces what means something in markup.
-struct Escaping<'a>(&'a mut String);
+struct HtmlEscaper<'a>(&'a mut String);
 
-impl fmt::Write for Escaping<'_> {
+impl fmt::Write for HtmlEscaper<'_> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         for c in text.chars() {
             match c {

@@ -5,13 +5,16 @@ use std::collections::BTreeSet;
 use amplihack_agent::AgentBinary;
 use pulldown_cmark::{Event, Options, Parser, Tag};
 
-use super::markdown;
-use crate::clean::Cleaner;
-use crate::testing::{alone, hostile, recorded};
+use super::markdown_document;
+use crate::clean::TextCleaner;
+use crate::testing::{hostile_document, recorded_run, single_run_document};
 
 #[test]
 fn a_run_of_claude() {
-    let text = markdown(&alone(recorded(AgentBinary::Claude, "claude-2.1.332.jsonl")), Cleaner::new(true));
+    let text = markdown_document(
+        &single_run_document(recorded_run(AgentBinary::Claude, "claude-2.1.332.jsonl")),
+        TextCleaner::new(true),
+    );
     insta::assert_snapshot!(text.replace(env!("CARGO_PKG_VERSION"), "VERSION"));
 }
 
@@ -42,7 +45,7 @@ fn markup(text: &str) -> BTreeSet<String> {
 
 #[test]
 fn no_text_of_others_is_markup() {
-    let text = markdown(&hostile(), Cleaner::new(true));
+    let text = markdown_document(&hostile_document(), TextCleaner::new(true));
     let own = ["<details>", "</details>", "<summary>", "</summary>", "<code>", "</code>", "h1", "h2", "h3"];
     assert_eq!(markup(&text), own.map(str::to_owned).into());
     // Headings are ours, so is every fold.
@@ -73,7 +76,7 @@ fn markup_is_found() {
 
 #[test]
 fn nothing_hides_or_disturbs() {
-    let text = markdown(&hostile(), Cleaner::new(true));
+    let text = markdown_document(&hostile_document(), TextCleaner::new(true));
     let bad = text
         .chars()
         .find(|c| (c.is_control() && *c != '\n' && *c != '\t') || ('\u{202a}'..='\u{202e}').contains(c));

@@ -2,50 +2,50 @@
 
 use std::fmt::{Display, Write as _};
 
-use crate::clean::Clean;
+use crate::clean::CleanText;
 
 /// A text in Markdown.
 #[derive(Debug, Default)]
-pub(super) struct Markdown(String);
+pub(super) struct MarkdownText(String);
 
-impl Markdown {
+impl MarkdownText {
     /// Fixed markup.
-    pub(super) fn raw(&mut self, markup: &'static str) -> &mut Self {
+    pub(super) fn push_markup(&mut self, markup: &'static str) -> &mut Self {
         self.0.push_str(markup);
         self
     }
 
     /// A number, a time or a word of our own.
-    pub(super) fn show(&mut self, value: impl Display) -> &mut Self {
+    pub(super) fn push_value(&mut self, value: impl Display) -> &mut Self {
         // Writing to a string does not fail.
         let _ = write!(self.0, "{value}");
         self
     }
 
     /// A text in a fence that none of its lines ends. Lists before it are ended by the empty line.
-    pub(super) fn fence(&mut self, language: &'static str, text: &Clean) -> &mut Self {
+    pub(super) fn push_fence(&mut self, language: &'static str, text: &CleanText) -> &mut Self {
         let fence = "`".repeat(longest_run(text.as_str()).max(2) + 1);
         let _ = write!(self.0, "\n{fence}{language}\n{}\n{fence}\n", text.as_str().trim_end_matches('\n'));
         self
     }
 
     /// A text as code within a line.
-    pub(super) fn code(&mut self, text: &Clean) -> &mut Self {
-        let code = code(text.as_str());
+    pub(super) fn push_code(&mut self, text: &CleanText) -> &mut Self {
+        let code = inline_code(text.as_str());
         self.0.push_str(&code);
         self
     }
 
     /// A text as code within a cell of a table.
-    pub(super) fn cell(&mut self, text: &Clean) -> &mut Self {
+    pub(super) fn push_cell(&mut self, text: &CleanText) -> &mut Self {
         // A bar ends a cell even within code.
-        let code = code(text.as_str()).replace('|', "\\|");
+        let code = inline_code(text.as_str()).replace('|', "\\|");
         self.0.push_str(&code);
         self
     }
 
     /// A text as code within HTML, as in a summary.
-    pub(super) fn html(&mut self, text: &Clean) -> &mut Self {
+    pub(super) fn push_html(&mut self, text: &CleanText) -> &mut Self {
         self.0.push_str("<code>");
         for c in text.as_str().chars() {
             match c {
@@ -62,7 +62,7 @@ impl Markdown {
     }
 
     /// A text of a heading, to its line's end.
-    pub(super) fn line(&mut self, text: &Clean) -> &mut Self {
+    pub(super) fn push_line(&mut self, text: &CleanText) -> &mut Self {
         for c in text.as_str().chars() {
             match c {
                 '\n' => self.0.push(' '),
@@ -74,7 +74,7 @@ impl Markdown {
                 c => self.0.push(c),
             }
         }
-        self.raw("\n")
+        self.push_markup("\n")
     }
 
     /// All of it.
@@ -89,7 +89,7 @@ fn longest_run(text: &str) -> usize {
 }
 
 /// Code within a line.
-fn code(text: &str) -> String {
+fn inline_code(text: &str) -> String {
     let text = text.split(['\n', '\t']).collect::<Vec<_>>().join(" ");
     if text.trim().is_empty() {
         return String::new();
@@ -103,32 +103,38 @@ fn code(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clean::Cleaner;
+    use crate::clean::TextCleaner;
 
-    fn written(write: for<'a, 'b> fn(&'a mut Markdown, &'b Clean) -> &'a mut Markdown, text: &str) -> String {
-        let mut out = Markdown::default();
-        write(&mut out, &Cleaner::new(true).text(text));
+    fn written(
+        write: for<'a, 'b> fn(&'a mut MarkdownText, &'b CleanText) -> &'a mut MarkdownText,
+        text: &str,
+    ) -> String {
+        let mut out = MarkdownText::default();
+        write(&mut out, &TextCleaner::new(true).clean_text(text));
         out.into_string()
     }
 
     #[test]
     fn no_text_ends_the_code_that_it_stands_in() {
-        let fence = |text: &str| written(|out, text| out.fence("text", text), text);
+        let fence = |text: &str| written(|out, text| out.push_fence("text", text), text);
         assert_eq!(fence("a\n"), "\n```text\na\n```\n");
         assert_eq!(fence("````\n<b>"), "\n`````text\n````\n<b>\n`````\n");
-        let code = |text: &str| written(Markdown::code, text);
+        let code = |text: &str| written(MarkdownText::push_code, text);
         assert_eq!(code("a`b\n``c"), "```a`b ``c```");
         assert_eq!(code("`"), "`` ` ``");
         assert_eq!(code(" \n"), "");
-        assert_eq!(written(Markdown::cell, "a | b"), "`a \\| b`");
+        assert_eq!(written(MarkdownText::push_cell, "a | b"), "`a \\| b`");
     }
 
     #[test]
     fn no_text_is_markup_within_html_or_a_heading() {
         assert_eq!(
-            written(Markdown::html, "</code><b>*x*\n\n# y"),
+            written(MarkdownText::push_html, "</code><b>*x*\n\n# y"),
             "<code>&#60;&#47;code&#62;&#60;b&#62;&#42;x&#42;  &#35; y</code>"
         );
-        assert_eq!(written(Markdown::line, "a: <b> [x](y)\n@me"), "a: \\<b\\> \\[x\\]\\(y\\) \\@me\n");
+        assert_eq!(
+            written(MarkdownText::push_line, "a: <b> [x](y)\n@me"),
+            "a: \\<b\\> \\[x\\]\\(y\\) \\@me\n"
+        );
     }
 }

@@ -6,16 +6,16 @@
 use std::collections::{HashMap, HashSet};
 
 use amplihack_agent::AgentEvent;
-use amplihack_agent::event::{Text, Totals};
+use amplihack_agent::event::{AgentText, UsageTotals};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::clean::Cleaner;
-use crate::model::Run;
+use crate::clean::TextCleaner;
+use crate::model::ExportedRun;
 
 /// A call of the model.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Call<'a> {
+pub(super) struct ModelCall<'a> {
     /// The number of its first event.
     pub(super) seq: u64,
     pub(super) start: Timestamp,
@@ -26,14 +26,14 @@ pub(super) struct Call<'a> {
     pub(super) message: Option<&'a str>,
     /// The model that gave it.
     pub(super) model: Option<&'a str>,
-    pub(super) used: Totals,
-    /// What it gave, as parts of a message.
+    pub(super) used: UsageTotals,
+    /// The model's output, as parts of a message.
     parts: Vec<Value>,
 }
 
-impl Call<'_> {
-    /// What the model gave, as the conventions write it.
-    pub(super) fn output(&self) -> Option<String> {
+impl ModelCall<'_> {
+    /// The model's output, as the conventions write it.
+    pub(super) fn output_message(&self) -> Option<String> {
         let calls = self.parts.iter().any(|part| part["type"] == "tool_call");
         let reason = if calls { "tool_call" } else { "stop" };
         let message = json!([{ "role": "assistant", "parts": self.parts, "finish_reason": reason }]);
@@ -42,12 +42,12 @@ impl Call<'_> {
 }
 
 /// The calls of the model in `run`.
-pub(super) fn calls(run: &Run, cleaner: Cleaner) -> Vec<Call<'_>> {
+pub(super) fn model_calls(run: &ExportedRun, cleaner: TextCleaner) -> Vec<ModelCall<'_>> {
     let counted = run.events.iter().filter_map(|event| match &event.event {
         AgentEvent::Usage(usage) if !usage.total => usage.message.as_deref(),
         _ => None,
     });
-    let mut finding = Finding {
+    let mut finding = CallFinder {
         cleaner,
         counted: counted.collect(),
         calls: Vec::new(),
@@ -56,16 +56,16 @@ pub(super) fn calls(run: &Run, cleaner: Cleaner) -> Vec<Call<'_>> {
         since: HashMap::from([(None, run.record.started_at)]),
     };
     for event in &run.events {
-        finding.take(event.seq, event.at, &event.event);
+        finding.add_event(event.seq, event.at, &event.event);
     }
     finding.calls
 }
 
-struct Finding<'a> {
-    cleaner: Cleaner,
+struct CallFinder<'a> {
+    cleaner: TextCleaner,
     /// Messages whose tokens are told.
     counted: HashSet<&'a str>,
-    calls: Vec<Call<'a>>,
+    calls: Vec<ModelCall<'a>>,
     /// The call that gave a message.
     messages: HashMap<&'a str, usize>,
     /// The call that goes on, of the agent and of each sub-agent.
@@ -74,32 +74,32 @@ struct Finding<'a> {
     since: HashMap<Option<&'a str>, Timestamp>,
 }
 
-impl<'a> Finding<'a> {
-    fn take(&mut self, seq: u64, at: Timestamp, event: &'a AgentEvent) {
+impl<'a> CallFinder<'a> {
+    fn add_event(&mut self, seq: u64, at: Timestamp, event: &'a AgentEvent) {
         match event {
-            AgentEvent::Text(text) => self.said(seq, at, text, "text"),
-            AgentEvent::Thinking(text) => self.said(seq, at, text, "reasoning"),
+            AgentEvent::Text(text) => self.add_text(seq, at, text, "text"),
+            AgentEvent::Thinking(text) => self.add_text(seq, at, text, "reasoning"),
             AgentEvent::ToolCall(call) => {
-                let mut arguments = call.input.value();
-                self.cleaner.redacted(&mut arguments);
+                let mut arguments = call.input.to_value();
+                self.cleaner.redact_value(&mut arguments);
                 let clean = |text| self.cleaner.without_secrets(text).into_owned();
                 let (id, name) = (clean(&call.id), clean(&call.name));
                 let part = json!({ "type": "tool_call", "id": id, "name": name, "arguments": arguments });
                 self.since.insert(Some(&call.id), at);
-                self.call(seq, at, None, call.parent.as_deref()).parts.push(part);
+                self.call_at(seq, at, None, call.parent.as_deref()).parts.push(part);
             }
             AgentEvent::Usage(usage) if !usage.total => {
                 let known = usage.message.as_deref();
                 let parent = known
                     .and_then(|known| self.messages.get(known))
                     .and_then(|call| self.calls[*call].parent);
-                let call = self.call(seq, at, known, parent);
+                let call = self.call_at(seq, at, known, parent);
                 call.model = usage.model.as_deref().or(call.model);
                 if known.is_some() {
                     // Told again, it replaces what was told before.
                     call.used = usage.amounts;
                 } else {
-                    call.used.add(&usage.amounts);
+                    call.used.add_amounts(&usage.amounts);
                 }
             }
             AgentEvent::ToolResult(result) => {
@@ -111,38 +111,39 @@ impl<'a> Finding<'a> {
         }
     }
 
-    fn said(&mut self, seq: u64, at: Timestamp, text: &'a Text, kind: &str) {
+    fn add_text(&mut self, seq: u64, at: Timestamp, text: &'a AgentText, kind: &str) {
         let part = json!({ "type": kind, "content": self.cleaner.without_secrets(&text.text) });
         let message = text.message.as_deref().filter(|message| self.counted.contains(message));
-        let call = self.call(seq, at, message, text.parent.as_deref());
+        let call = self.call_at(seq, at, message, text.parent.as_deref());
         if !text.delta {
             call.parts.push(part);
         }
     }
 
     /// The call that an event at `at` belongs to.
-    fn call(
+    fn call_at(
         &mut self,
         seq: u64,
         at: Timestamp,
         message: Option<&'a str>,
         parent: Option<&'a str>,
-    ) -> &mut Call<'a> {
+    ) -> &mut ModelCall<'a> {
         let open = self.open.get(&parent).copied();
-        let same = |call: &Call<'_>| message.is_none() || call.message.is_none() || call.message == message;
+        let same =
+            |call: &ModelCall<'_>| message.is_none() || call.message.is_none() || call.message == message;
         let known = message.and_then(|message| self.messages.get(message).copied());
         let found = known.or_else(|| open.filter(|call| same(&self.calls[*call])));
         let index = found.unwrap_or_else(|| {
             let since = self.since.get(&parent).or_else(|| self.since.get(&None)).copied().unwrap_or(at);
             let start = open.map_or(since, |before| self.calls[before].end).min(at);
-            let call = Call {
+            let call = ModelCall {
                 seq,
                 start,
                 end: at,
                 parent,
                 message,
                 model: None,
-                used: Totals::default(),
+                used: UsageTotals::default(),
                 parts: Vec::new(),
             };
             self.calls.push(call);

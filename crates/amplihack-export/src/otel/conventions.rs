@@ -1,8 +1,8 @@
 //! Names of the GenAI semantic conventions (in development there; these are of semantic conventions 1.41), and our own.
 
-use amplihack_agent::event::Totals;
+use amplihack_agent::event::UsageTotals;
 
-use super::wire::{Attribute, attribute};
+use super::wire::{OtelAttribute, otel_attribute};
 
 /// The version that these names are of.
 pub(super) const SCHEMA: &str = "https://opentelemetry.io/schemas/1.41.0";
@@ -35,20 +35,20 @@ pub(super) const WARNING_MESSAGE: &str = "amplihack.warning.message";
 pub(super) const TURNS: &str = "amplihack.turns";
 pub(super) const TURN: &str = "amplihack.turn";
 
-/// What was used. The conventions count tokens of the cache as input too.
-pub(super) fn usage(used: &Totals) -> Vec<Attribute> {
+/// Attributes for usage. The conventions count tokens of the cache as input too.
+pub(super) fn usage_attributes(used: &UsageTotals) -> Vec<OtelAttribute> {
     let mut attributes = Vec::new();
     if used.has_tokens() {
         let input =
             used.input_tokens.saturating_add(used.cache_read_tokens).saturating_add(used.cache_write_tokens);
         attributes.extend([
-            attribute("gen_ai.usage.input_tokens", input),
-            attribute("gen_ai.usage.output_tokens", used.output_tokens),
-            attribute("gen_ai.usage.cache_read.input_tokens", used.cache_read_tokens),
-            attribute("gen_ai.usage.cache_creation.input_tokens", used.cache_write_tokens),
+            otel_attribute("gen_ai.usage.input_tokens", input),
+            otel_attribute("gen_ai.usage.output_tokens", used.output_tokens),
+            otel_attribute("gen_ai.usage.cache_read.input_tokens", used.cache_read_tokens),
+            otel_attribute("gen_ai.usage.cache_creation.input_tokens", used.cache_write_tokens),
         ]);
     }
-    attributes.extend(used.cost_usd.map(|cost| attribute(COST, cost)));
-    attributes.extend(used.premium_requests.map(|count| attribute(PREMIUM_REQUESTS, count)));
+    attributes.extend(used.cost_usd.map(|cost| otel_attribute(COST, cost)));
+    attributes.extend(used.premium_requests.map(|count| otel_attribute(PREMIUM_REQUESTS, count)));
     attributes
 }

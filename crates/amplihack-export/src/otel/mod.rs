@@ -14,7 +14,7 @@ mod tests;
 mod wire;
 
 #[cfg(feature = "otel")]
-pub use send::send;
-pub use settings::{Collector, Settings};
-pub use spans::traces;
-pub use wire::Traces;
+pub use send::send_traces;
+pub use settings::{OtelSettings, TraceCollector};
+pub use spans::document_traces;
+pub use wire::OtelTraces;

@@ -4,14 +4,14 @@ use serde_json::Value;
 use ureq::Agent;
 use ureq::http::Uri;
 
-use super::{Collector, Traces};
+use super::{OtelTraces, TraceCollector};
 use crate::ExportError;
 
 /// Sends `traces` to `collector`.
 ///
 /// No redirect is followed and no proxy used: headers hold credentials.
-pub fn send(traces: &Traces, collector: &Collector) -> Result<(), ExportError> {
-    let Collector { url, headers, timeout } = collector;
+pub fn send_traces(traces: &OtelTraces, collector: &TraceCollector) -> Result<(), ExportError> {
+    let TraceCollector { url, headers, timeout } = collector;
     // An address may hold a password.
     let shown = url
         .parse::<Uri>()
@@ -35,14 +35,14 @@ pub fn send(traces: &Traces, collector: &Collector) -> Result<(), ExportError> {
         return Err(failed(format!("it answers {}", answer.status())));
     }
     let said = answer.body_mut().read_to_string().map_err(|error| failed(error.to_string()))?;
-    match refused(&said) {
+    match parse_refusal(&said) {
         Some((count, why)) => Err(ExportError::Refused { endpoint, count, why }),
         None => Ok(()),
     }
 }
 
-/// How many spans a collector refused although it took the request, and why.
-fn refused(answer: &str) -> Option<(u64, String)> {
+/// Number of spans that a collector refused although it took the request, and its reason.
+fn parse_refusal(answer: &str) -> Option<(u64, String)> {
     let answer: Value = serde_json::from_str(answer).ok()?;
     let partial = answer.get("partialSuccess")?;
     // 64-bit numbers are strings; some write them as numbers.
@@ -60,9 +60,9 @@ mod tests {
     use amplihack_utils::env::Env;
 
     use super::*;
-    use crate::clean::Cleaner;
-    use crate::otel::Settings;
-    use crate::testing::{alone, run};
+    use crate::clean::TextCleaner;
+    use crate::otel::OtelSettings;
+    use crate::testing::{claude_run, single_run_document};
 
     /// Sends to a collector that answers `answer`. Returns the result and what the collector was sent.
     fn sent(answer: &'static str) -> (Result<(), ExportError>, String) {
@@ -84,11 +84,16 @@ mod tests {
             text + &String::from_utf8(body).unwrap()
         });
         let env = Env::empty()
-            .with("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint)
-            .with("OTEL_EXPORTER_OTLP_HEADERS", "x-key=s3cret");
-        let settings = Settings::of(&env).unwrap();
-        let traces = crate::otel::traces(&alone(run(Vec::new())), Cleaner::new(true), false, &settings);
-        let result = send(&traces, &settings.collector.unwrap());
+            .with_variable("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint)
+            .with_variable("OTEL_EXPORTER_OTLP_HEADERS", "x-key=s3cret");
+        let settings = OtelSettings::from_env(&env).unwrap();
+        let traces = crate::otel::document_traces(
+            &single_run_document(claude_run(Vec::new())),
+            TextCleaner::new(true),
+            false,
+            &settings,
+        );
+        let result = send_traces(&traces, &settings.collector.unwrap());
         (result, collector.join().unwrap())
     }
 
@@ -119,9 +124,14 @@ mod tests {
 
     #[test]
     fn an_address_that_is_none_is_an_error() {
-        let settings = Settings::none();
-        let traces = crate::otel::traces(&alone(run(Vec::new())), Cleaner::new(true), false, &settings);
-        assert!(send(&traces, &settings.collector_at("nonsense")).is_err());
+        let settings = OtelSettings::without_collector();
+        let traces = crate::otel::document_traces(
+            &single_run_document(claude_run(Vec::new())),
+            TextCleaner::new(true),
+            false,
+            &settings,
+        );
+        assert!(send_traces(&traces, &settings.collector_at("nonsense")).is_err());
     }
 
     #[test]
@@ -129,11 +139,16 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let endpoint = format!("http://{}", listener.local_addr().unwrap());
         let env = Env::empty()
-            .with("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint)
-            .with("OTEL_EXPORTER_OTLP_TIMEOUT", "200");
-        let settings = Settings::of(&env).unwrap();
-        let traces = crate::otel::traces(&alone(run(Vec::new())), Cleaner::new(true), false, &settings);
+            .with_variable("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint)
+            .with_variable("OTEL_EXPORTER_OTLP_TIMEOUT", "200");
+        let settings = OtelSettings::from_env(&env).unwrap();
+        let traces = crate::otel::document_traces(
+            &single_run_document(claude_run(Vec::new())),
+            TextCleaner::new(true),
+            false,
+            &settings,
+        );
         // The system takes the connection, and nobody reads it.
-        assert!(send(&traces, &settings.collector.unwrap()).is_err());
+        assert!(send_traces(&traces, &settings.collector.unwrap()).is_err());
     }
 }

@@ -1,4 +1,4 @@
-//! What OpenTelemetry's own variables say: where traces go, with which headers, and whose they are.
+//! OpenTelemetry's own variables: the collector's address, its headers, and the service to which the traces belong.
 
 use std::time::Duration;
 
@@ -7,46 +7,51 @@ use amplihack_utils::secret::Secret;
 
 use crate::ExportError;
 
-/// Where a collector takes traces.
+/// The path at which a collector takes traces.
 const PATH: &str = "/v1/traces";
-/// How long a collector may take unless something else is said.
+/// Time that a collector may take, unless a variable sets another.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Where traces are sent.
+/// The collector to which traces are sent.
 #[derive(Debug, Clone)]
-pub struct Collector {
+pub struct TraceCollector {
     /// The whole address, as in `http://127.0.0.1:4318/v1/traces`.
     pub url: String,
     /// Sent besides; they may hold credentials.
     pub headers: Vec<(String, Secret)>,
-    /// How long the collector may take.
+    /// Time that the collector may take.
     pub timeout: Duration,
 }
 
 /// Settings of an export.
 #[derive(Debug, Clone)]
-pub struct Settings {
-    /// Where the environment wants traces sent; `None` if it says nothing, or that none are wanted.
-    pub collector: Option<Collector>,
-    /// What is said of the service in every export: names and values.
+pub struct OtelSettings {
+    /// The collector that the environment names; `None` if it names none, or if no traces are wanted.
+    pub collector: Option<TraceCollector>,
+    /// Attributes of the service in every export: names and values.
     pub resource: Vec<(String, String)>,
     headers: Vec<(String, Secret)>,
     timeout: Duration,
 }
 
-impl Settings {
+impl OtelSettings {
     /// Nothing is said: no collector, the service is `amplihack`.
-    pub fn none() -> Self {
-        Self { collector: None, resource: service(Vec::new(), None), headers: Vec::new(), timeout: TIMEOUT }
+    pub fn without_collector() -> Self {
+        Self {
+            collector: None,
+            resource: service_attributes(Vec::new(), None),
+            headers: Vec::new(),
+            timeout: TIMEOUT,
+        }
     }
 
-    /// What `env` says. The variables for traces alone win over those for all signals.
-    pub fn of(env: &Env) -> Result<Self, ExportError> {
+    /// Settings from `env`. The variables for traces alone win over those for all signals.
+    pub fn from_env(env: &Env) -> Result<Self, ExportError> {
         let text = |name| env.text(name).map(str::trim).filter(|text| !text.is_empty());
         let either =
             |names: [&'static str; 2]| names.into_iter().find_map(|name| text(name).map(|text| (name, text)));
         let pairs = |found: Option<(&'static str, &str)>| match found {
-            Some((name, text)) => pairs(text).ok_or(ExportError::Variable {
+            Some((name, text)) => parse_pairs(text).ok_or(ExportError::Variable {
                 name,
                 form: "name=value, with commas between and other characters as %XX",
             }),
@@ -65,7 +70,7 @@ impl Settings {
         let resource = pairs(text(named).map(|text| (named, text)))?;
         let settings = Self {
             collector: None,
-            resource: service(resource, text("OTEL_SERVICE_NAME")),
+            resource: service_attributes(resource, text("OTEL_SERVICE_NAME")),
             headers,
             timeout,
         };
@@ -80,22 +85,22 @@ impl Settings {
         {
             return Err(ExportError::Variable { name, form: "http/json; gRPC is not spoken" });
         }
-        let collector = url.filter(|_| !unwanted).map(|url| settings.at(url));
+        let collector = url.filter(|_| !unwanted).map(|url| settings.collector_with_url(url));
         Ok(Self { collector, ..settings })
     }
 
     /// The collector at `endpoint`, whose path `/v1/traces` may be left out.
-    pub fn collector_at(&self, endpoint: &str) -> Collector {
-        self.at(with_path(endpoint))
+    pub fn collector_at(&self, endpoint: &str) -> TraceCollector {
+        self.collector_with_url(with_path(endpoint))
     }
 
-    fn at(&self, url: String) -> Collector {
-        Collector { url, headers: self.headers.clone(), timeout: self.timeout }
+    fn collector_with_url(&self, url: String) -> TraceCollector {
+        TraceCollector { url, headers: self.headers.clone(), timeout: self.timeout }
     }
 }
 
 /// The attributes of the service: `name` wins over one in `given`, and there is always one.
-fn service(mut given: Vec<(String, String)>, name: Option<&str>) -> Vec<(String, String)> {
+fn service_attributes(mut given: Vec<(String, String)>, name: Option<&str>) -> Vec<(String, String)> {
     const NAME: &str = "service.name";
     const VERSION: &str = "service.version";
     if let Some(name) = name {
@@ -116,18 +121,18 @@ fn with_path(endpoint: &str) -> String {
 }
 
 /// `name=value` with commas between; values are percent-encoded. The last of a name counts.
-fn pairs(text: &str) -> Option<Vec<(String, String)>> {
+fn parse_pairs(text: &str) -> Option<Vec<(String, String)>> {
     let mut found: Vec<(String, String)> = Vec::new();
     for pair in text.split(',').map(str::trim).filter(|pair| !pair.is_empty()) {
         let (name, value) = pair.split_once('=')?;
-        let (name, value) = (decoded(name.trim())?, decoded(value.trim())?);
+        let (name, value) = (decode_percent(name.trim())?, decode_percent(value.trim())?);
         found.retain(|(known, _)| *known != name);
         found.push((name, value));
     }
     Some(found)
 }
 
-fn decoded(text: &str) -> Option<String> {
+fn decode_percent(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let [first, after @ ..] = rest {
@@ -147,8 +152,10 @@ fn decoded(text: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn of(variables: &[(&str, &str)]) -> Result<Settings, ExportError> {
-        Settings::of(&variables.iter().fold(Env::empty(), |env, (name, value)| env.with(*name, *value)))
+    fn of(variables: &[(&str, &str)]) -> Result<OtelSettings, ExportError> {
+        OtelSettings::from_env(
+            &variables.iter().fold(Env::empty(), |env, (name, value)| env.with_variable(*name, *value)),
+        )
     }
 
     fn url(variables: &[(&str, &str)]) -> Option<String> {
@@ -162,7 +169,7 @@ mod tests {
             ["http://x:4318", "http://x:4318/", "http://x:4318/v1/traces", "http://x:4318/v1/traces/"]
         {
             assert_eq!(url(&[("OTEL_EXPORTER_OTLP_ENDPOINT", given)]).unwrap(), "http://x:4318/v1/traces");
-            assert_eq!(Settings::none().collector_at(given).url, "http://x:4318/v1/traces");
+            assert_eq!(OtelSettings::without_collector().collector_at(given).url, "http://x:4318/v1/traces");
         }
         let both = [
             ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://t/own"),

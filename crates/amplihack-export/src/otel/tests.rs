@@ -3,10 +3,10 @@
 use amplihack_agent::AgentBinary;
 use serde_json::{Value, json};
 
-use super::{Settings, traces};
-use crate::clean::Cleaner;
-use crate::model::Document;
-use crate::testing::{HOSTILE, alone, hostile, recorded};
+use super::{OtelSettings, document_traces};
+use crate::clean::TextCleaner;
+use crate::model::ExportDocument;
+use crate::testing::{HOSTILE, hostile_document, recorded_run, single_run_document};
 
 /// The messages of `opentelemetry/proto/trace/v1/trace.proto` that are written, as JSON: no other names, ids of their length in hexadecimal,
 /// 64-bit numbers as strings, enumerations as numbers.
@@ -55,8 +55,14 @@ fn schema() -> Value {
     })
 }
 
-fn exported(document: &Document, content: bool) -> Value {
-    serde_json::to_value(traces(document, Cleaner::new(true), content, &Settings::none())).unwrap()
+fn exported(document: &ExportDocument, content: bool) -> Value {
+    serde_json::to_value(document_traces(
+        document,
+        TextCleaner::new(true),
+        content,
+        &OtelSettings::without_collector(),
+    ))
+    .unwrap()
 }
 
 fn spans(traces: &Value) -> &Vec<Value> {
@@ -68,7 +74,7 @@ fn attribute<'a>(span: &'a Value, key: &str) -> Option<&'a Value> {
 }
 
 /// Every recorded stream.
-fn all() -> Vec<Document> {
+fn all() -> Vec<ExportDocument> {
     let agents = [
         (AgentBinary::Claude, "claude-2.1.332.jsonl"),
         (AgentBinary::Claude, "claude-2.1.332-partial.jsonl"),
@@ -80,7 +86,11 @@ fn all() -> Vec<Document> {
         (AgentBinary::Copilot, "copilot-1.0.102.jsonl"),
         (AgentBinary::Copilot, "copilot-1.0.102-denied.jsonl"),
     ];
-    agents.into_iter().map(|(agent, name)| alone(recorded(agent, name))).chain([hostile()]).collect()
+    agents
+        .into_iter()
+        .map(|(agent, name)| single_run_document(recorded_run(agent, name)))
+        .chain([hostile_document()])
+        .collect()
 }
 
 #[test]
@@ -153,8 +163,8 @@ fn the_trace_of_a_run_of_claude() {
 
 #[test]
 fn what_was_said_is_left_out_unless_asked_for() {
-    let plain = exported(&hostile(), false).to_string();
-    let full = exported(&hostile(), true).to_string();
+    let plain = exported(&hostile_document(), false).to_string();
+    let full = exported(&hostile_document(), true).to_string();
     // The last two stand in places that are no content: names of tools, models.
     for place in ["arguments", "result\"", "output.messages", "warning.message"] {
         assert!(!plain.contains(place), "{place}");
@@ -198,16 +208,16 @@ fn what_the_model_gave_is_a_message_with_parts() {
 
 #[test]
 fn tokens_of_the_cache_are_input_and_failures_have_a_type() {
-    let document = hostile();
+    let document = hostile_document();
     let traces = exported(&document, false);
     let agent = spans(&traces).iter().find(|span| span["name"] == "invoke_agent claude").unwrap();
     assert_eq!(attribute(agent, "error.type"), Some(&json!({ "stringValue": "agent" })));
     assert_eq!(agent["status"]["code"], 2);
 
-    let mut run = recorded(AgentBinary::Claude, "claude-2.1.332.jsonl");
+    let mut run = recorded_run(AgentBinary::Claude, "claude-2.1.332.jsonl");
     run.record.usage.cache_read_tokens = 7;
     let input = run.record.usage.input_tokens;
-    let traces = exported(&alone(run), false);
+    let traces = exported(&single_run_document(run), false);
     let agent = &spans(&traces)[0];
     assert_eq!(
         attribute(agent, "gen_ai.usage.input_tokens"),
@@ -218,5 +228,5 @@ fn tokens_of_the_cache_are_input_and_failures_have_a_type() {
 
 #[test]
 fn the_same_run_gives_the_same_trace() {
-    assert_eq!(exported(&hostile(), true), exported(&hostile(), true));
+    assert_eq!(exported(&hostile_document(), true), exported(&hostile_document(), true));
 }

@@ -5,24 +5,26 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use amplihack_utils::sys::{Captured, capture_fed};
+use amplihack_policy::audit::EventType;
+use amplihack_policy::{Decision, Verdict};
+use amplihack_utils::sys::{ProgramOutput, capture_fed};
 use serde_json::{Map, Value};
 
-use super::side::{Printed, Side, blocking, printed, stricter};
-use crate::dialect::{Bad, Reply};
+use super::side::{PrintedAnswer, SideDecision, is_blocking, parse_printed, stricter_payload};
+use crate::dialect::{self, HookReply, PayloadError};
 use crate::event::HookEvent;
-use crate::invocation::Invocation;
-use crate::plane::Plane;
-use crate::repeated::Json;
+use crate::hook_context::HookContext;
+use crate::invocation::HookInvocation;
+use crate::repeated_keys::RepeatedKeyJson;
 use crate::{events, staging};
 
 /// More than any answer.
 const MAX_ANSWER: usize = 1 << 20;
-/// What `exec` says of a file without a first line that names an interpreter.
+/// The error number of `exec` for a file without a first line that names an interpreter.
 const NO_INTERPRETER: i32 = 8;
 
-/// How long a script may take at `event`.
-pub fn time_of(event: HookEvent) -> Duration {
+/// The longest time that a script may take at `event`.
+pub fn script_deadline(event: HookEvent) -> Duration {
     staging::script_time(event)
 }
 
@@ -33,21 +35,52 @@ pub fn time_of(event: HookEvent) -> Duration {
 pub fn with_script(
     event: HookEvent,
     script: &Path,
-    invocation: &Invocation,
-    payload: Result<Vec<u8>, Bad>,
-    plane: &Plane<'_>,
-) -> Reply {
+    invocation: &HookInvocation,
+    payload: Result<Vec<u8>, PayloadError>,
+    plane: &HookContext<'_>,
+) -> HookReply {
     // Nothing is asked of a script with a payload that we do not read either.
-    let theirs = payload.as_ref().ok().map(|bytes| run(&plane.cwd.join(script), bytes, time_of(event)));
-    let ours = events::answer(event, invocation, payload, plane);
-    match theirs {
-        None => ours,
-        Some(theirs) if event.is_guard() => guarded(script, theirs, &ours),
-        Some(theirs) => beside(script, theirs, ours),
+    let theirs =
+        payload.as_ref().ok().map(|bytes| run_script(&plane.cwd.join(script), bytes, script_deadline(event)));
+    let Some(theirs) = theirs else { return events::answer_event(event, invocation, payload, plane) };
+    if !event.is_guard() {
+        return join_open_answers(script, theirs, events::answer_event(event, invocation, payload, plane));
     }
+    let asked = payload.clone();
+    let ours = events::answer_event(event, invocation, payload, plane);
+    join_guard_answers(script, theirs, &ours, |changed| {
+        let changed = asked.and_then(|bytes| changed_payload(&bytes, changed));
+        judge_changed(event, changed, invocation, plane)
+    })
 }
 
-fn run(script: &Path, payload: &[u8], time: Duration) -> io::Result<Captured> {
+/// The payload with `changed` as the tool's arguments.
+fn changed_payload(payload: &[u8], changed: &Map<String, Value>) -> Result<Vec<u8>, PayloadError> {
+    let mut value: Value =
+        serde_json::from_slice(payload).map_err(|error| PayloadError::Json(error.to_string()))?;
+    let arguments =
+        dialect::arguments_mut(&mut value).ok_or(PayloadError::Shape("no tool arguments to change"))?;
+    *arguments = Value::Object(changed.clone());
+    serde_json::to_vec(&value).map_err(|error| PayloadError::Json(error.to_string()))
+}
+
+/// Judges the call that `payload` now is by the policy; also returns a stderr line if the verdict could not be written down.
+fn judge_changed(
+    event: HookEvent,
+    payload: Result<Vec<u8>, PayloadError>,
+    invocation: &HookInvocation,
+    plane: &HookContext<'_>,
+) -> (Verdict, String) {
+    let call = payload.and_then(|bytes| dialect::read_call(&bytes, event, invocation.host, plane.cwd));
+    let (verdict, call) = match call {
+        Ok(call) => (events::judge_call(&call, plane.judge), Some(call)),
+        Err(bad) => (Verdict::new(Decision::Deny, events::UNREADABLE, bad.to_string(), Vec::new()), None),
+    };
+    let warning = plane.record_verdict(EventType::PreToolValidation, Some(event), call.as_ref(), &verdict);
+    (verdict, warning)
+}
+
+fn run_script(script: &Path, payload: &[u8], time: Duration) -> io::Result<ProgramOutput> {
     match capture_fed(Command::new(script), payload, time, MAX_ANSWER) {
         // As every shell does.
         Err(error) if error.raw_os_error() == Some(NO_INTERPRETER) => {
@@ -59,47 +92,72 @@ fn run(script: &Path, payload: &[u8], time: Duration) -> io::Result<Captured> {
     }
 }
 
-fn text(bytes: &[u8]) -> String {
+fn lossy_text(bytes: &[u8]) -> String {
     // What is no text makes no object either.
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-fn guarded(script: &Path, theirs: io::Result<Captured>, ours: &Reply) -> Reply {
+/// The stricter of both. Arguments that the script changed are judged by `judge` as if the agent had called the tool with them, and
+/// handed on only if nothing is to be said of them.
+fn join_guard_answers(
+    script: &Path,
+    theirs: io::Result<ProgramOutput>,
+    ours: &HookReply,
+    judge: impl FnOnce(&Map<String, Value>) -> (Verdict, String),
+) -> HookReply {
     let name = script.display();
     let mut stderr = String::new();
-    let theirs = match theirs {
+    let mut theirs = match theirs {
         Ok(ran) => {
-            stderr = text(&ran.stderr);
+            stderr = lossy_text(&ran.stderr);
             let said =
                 ran.stdout.trim_ascii().is_empty().then(|| stderr.trim()).filter(|said| !said.is_empty());
             match (ran.code, said) {
                 // A script that denies by its code tells why on stderr.
-                (Some(2), Some(why)) => Side::denying(&format!("{why} [{name}]")),
-                (code, _) => Side::read(&format!("user's {name}"), &text(&ran.stdout), code.map(i64::from)),
+                (Some(2), Some(why)) => SideDecision::with_denial(&format!("{why} [{name}]")),
+                (code, _) => SideDecision::read(
+                    &format!("user's {name}"),
+                    &lossy_text(&ran.stdout),
+                    code.map(i64::from),
+                ),
             }
         }
-        Err(error) => Side::denying(&format!(
+        Err(error) => SideDecision::with_denial(&format!(
             "the user's hook {name} did not run: {error}; repair it, or remove it and run `amplihack install --scope repo`"
         )),
     };
-    let own = Side::read("amplihack", &text(&ours.stdout), Some(i64::from(ours.code)));
-    let mut reply = Reply::object(&Value::Object(stricter(theirs, own)));
+    let own = SideDecision::read("amplihack", &lossy_text(&ours.stdout), Some(i64::from(ours.code)));
+    let mut handed_on = None;
+    if let Some(changed) = theirs.changed.take().filter(|_| own.decision < Decision::Ask) {
+        let (verdict, warning) = judge(&changed);
+        stderr += &warning;
+        if verdict.decision >= Decision::Ask {
+            theirs = SideDecision::with_denial(&format!("{} [arguments changed by {name}]", verdict.reason));
+        } else if theirs.decision < Decision::Ask {
+            handed_on = Some(changed);
+        }
+    }
+    let mut answer = stricter_payload(theirs, own);
+    if let Some(changed) = handed_on {
+        answer.insert("modifiedArgs".to_owned(), Value::Object(changed));
+    }
+    let mut reply = HookReply::from_object(&Value::Object(answer));
     reply.stderr = stderr + &ours.stderr;
     reply
 }
 
-/// Where nothing can be stopped: both are heard.
-fn beside(script: &Path, theirs: io::Result<Captured>, ours: Reply) -> Reply {
+/// Joins both answers at an event where nothing can be stopped.
+fn join_open_answers(script: &Path, theirs: io::Result<ProgramOutput>, ours: HookReply) -> HookReply {
     let name = script.display();
     let left_out = |why: &str| format!("the user's hook {name} {why}; its answer is left out\n");
     let (theirs, mut stderr) = match theirs {
         Err(error) => (None, left_out(&format!("did not run: {error}"))),
         Ok(ran) => {
-            let stderr = text(&ran.stderr);
-            match (printed(&text(&ran.stdout)), ran.code) {
-                (Printed::Object(object), Some(0)) => (Some(object), stderr),
-                (Printed::Nothing, Some(0)) => (None, stderr),
-                (Printed::Garbage(_), Some(0)) => {
+            let stderr = lossy_text(&ran.stderr);
+            match (parse_printed(&lossy_text(&ran.stdout)), ran.code) {
+                (PrintedAnswer::Object(object), Some(0)) => (Some(object), stderr),
+                (PrintedAnswer::Nothing, Some(0)) => (None, stderr),
+                (PrintedAnswer::Garbage(_), Some(0)) => {
                     (None, stderr + &left_out("printed something that is not one JSON object"))
                 }
                 _ => (None, stderr + &left_out("failed")),
@@ -108,17 +166,17 @@ fn beside(script: &Path, theirs: io::Result<Captured>, ours: Reply) -> Reply {
     };
     let Some(theirs) = theirs else {
         stderr.push_str(&ours.stderr);
-        return Reply { stderr, ..ours };
+        return HookReply { stderr, ..ours };
     };
     stderr.push_str(&ours.stderr);
     let own: Map<String, Value> = serde_json::from_slice(&ours.stdout).unwrap_or_default();
-    Reply { stderr, ..Reply::object(&Value::Object(both(&theirs, own))) }
+    HookReply { stderr, ..HookReply::from_object(&Value::Object(join_objects(&theirs, own))) }
 }
 
 /// Both objects as one: a word for the model that both have is said twice, what blocks blocks, else theirs stays as it is.
-fn both(theirs: &Json, ours: Map<String, Value>) -> Map<String, Value> {
-    let mut joined = theirs.object();
-    let held = theirs.all("decision").any(blocking);
+fn join_objects(theirs: &RepeatedKeyJson, ours: Map<String, Value>) -> Map<String, Value> {
+    let mut joined = theirs.to_object();
+    let held = theirs.values_of("decision").any(is_blocking);
     if held {
         joined.insert("decision".to_owned(), "block".into());
     }
@@ -145,7 +203,7 @@ mod tests {
     fn both_are_heard_and_what_blocks_blocks() {
         let joined = |theirs: &str, ours: Value| {
             let ours = ours.as_object().cloned().unwrap();
-            Value::Object(both(&serde_json::from_str(theirs).unwrap(), ours))
+            Value::Object(join_objects(&serde_json::from_str(theirs).unwrap(), ours))
         };
         assert_eq!(
             joined(r#"{"additionalContext":"a","x":1}"#, json!({"additionalContext": "b"})),

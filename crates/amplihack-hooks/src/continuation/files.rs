@@ -5,9 +5,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use amplihack_utils::fs::{Durability, create_private_dir, read_regular, write_atomic};
+use amplihack_utils::fs::{WriteDurability, create_private_dir, read_regular, write_atomic};
 
-use super::rules::{Count, Lock, StopSignal};
+use super::rules::{ContinuationCount, ContinuationLock, StopSignal};
 
 const ACTIVE: &str = ".lock_active";
 const GOAL: &str = ".lock_goal";
@@ -18,18 +18,18 @@ const COUNT: &str = "lock_invocations.txt";
 const MAX_BYTES: u64 = 64 * 1024;
 
 /// A directory of lock files.
-pub(super) struct Locks(PathBuf);
+pub(super) struct ContinuationLocks(PathBuf);
 
-impl Locks {
+impl ContinuationLocks {
     /// The locks that hold an agent in `cwd`: of the nearest directory above it with a `.claude`.
-    pub(super) fn find(cwd: &Path) -> Option<Self> {
+    pub(super) fn find_locks(cwd: &Path) -> Option<Self> {
         let root = cwd.ancestors().find(|directory| directory.join(".claude").is_dir())?;
         let locks = root.join(".claude/runtime/locks");
         locks.is_dir().then_some(Self(locks))
     }
 
     /// Everything that the rules want to know.
-    pub(super) fn signal<'a>(
+    pub(super) fn stop_signal<'a>(
         &self,
         session: &'a str,
         name: &str,
@@ -39,50 +39,52 @@ impl Locks {
         StopSignal {
             session,
             stop_active,
-            lock: self.lock(),
-            count: self.counted(name),
-            prompt: self.text(PROMPT).or_else(|| self.text(MESSAGE)),
-            goal: self.text(GOAL),
-            now: seconds(now),
+            lock: self.read_lock(),
+            count: self.read_count(name),
+            prompt: self.read_text(PROMPT).or_else(|| self.read_text(MESSAGE)),
+            goal: self.read_text(GOAL),
+            now: seconds_since_epoch(now),
         }
     }
 
-    fn lock(&self) -> Option<Lock> {
+    fn read_lock(&self) -> Option<ContinuationLock> {
         let path = self.0.join(ACTIVE);
         let metadata = std::fs::symlink_metadata(&path).ok()?;
-        let text = self.text(ACTIVE).unwrap_or_default();
+        let text = self.read_text(ACTIVE).unwrap_or_default();
         let field = |name: &str| {
             let value = text.lines().find_map(|line| line.trim().strip_prefix(name)).map(str::trim);
             value.filter(|value| !value.is_empty()).map(str::to_owned)
         };
-        let locked_at = field("locked_at:").and_then(|value| time(&value)).or_else(|| modified(&metadata));
-        Some(Lock { session: field("session_id:"), locked_at })
+        let locked_at = field("locked_at:")
+            .and_then(|value| parse_seconds(&value))
+            .or_else(|| modified_seconds(&metadata));
+        Some(ContinuationLock { session: field("session_id:"), locked_at })
     }
 
-    fn counted(&self, name: &str) -> Count {
+    fn read_count(&self, name: &str) -> ContinuationCount {
         match read_regular(&self.0.join(name).join(COUNT), MAX_BYTES) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Count::Times(0),
-            Err(_) => Count::Corrupt,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => ContinuationCount::Times(0),
+            Err(_) => ContinuationCount::Corrupt,
             Ok(bytes) => String::from_utf8(bytes)
                 .ok()
                 .and_then(|text| text.trim().parse().ok())
-                .map_or(Count::Corrupt, Count::Times),
+                .map_or(ContinuationCount::Corrupt, ContinuationCount::Times),
         }
     }
 
-    fn text(&self, file: &str) -> Option<String> {
+    fn read_text(&self, file: &str) -> Option<String> {
         String::from_utf8(read_regular(&self.0.join(file), MAX_BYTES).ok()?).ok()
     }
 
-    /// Writes down how often the session was made to go on.
-    pub(super) fn count(&self, name: &str, count: u64) -> io::Result<()> {
+    /// Stores the number of times that the session was made to continue.
+    pub(super) fn store_count(&self, name: &str, count: u64) -> io::Result<()> {
         let directory = self.0.join(name);
         create_private_dir(&directory)?;
-        write_atomic(&directory.join(COUNT), count.to_string().as_bytes(), 0o600, Durability::Process)
+        write_atomic(&directory.join(COUNT), count.to_string().as_bytes(), 0o600, WriteDurability::Process)
     }
 
     /// Takes this session's lock away. What another session owns is never named here.
-    pub(super) fn release(&self, name: &str) {
+    pub(super) fn release_lock(&self, name: &str) {
         for file in [ACTIVE, GOAL, MESSAGE, PROMPT] {
             // A lock that cannot be removed holds nobody longer: its count is at its bound, or it is stale.
             let _ = std::fs::remove_file(self.0.join(file));
@@ -93,7 +95,7 @@ impl Locks {
 }
 
 /// Seconds since 1970, from a number of them or an RFC 3339 time, with or without a zone.
-fn time(text: &str) -> Option<u64> {
+fn parse_seconds(text: &str) -> Option<u64> {
     if let Some(seconds) = text.split('.').next().and_then(|whole| whole.parse().ok()) {
         return Some(seconds);
     }
@@ -102,24 +104,24 @@ fn time(text: &str) -> Option<u64> {
     u64::try_from(stamp.as_second()).ok()
 }
 
-fn modified(metadata: &Metadata) -> Option<u64> {
-    metadata.modified().ok().map(seconds)
+fn modified_seconds(metadata: &Metadata) -> Option<u64> {
+    metadata.modified().ok().map(seconds_since_epoch)
 }
 
-fn seconds(time: SystemTime) -> u64 {
+fn seconds_since_epoch(time: SystemTime) -> u64 {
     time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::time;
+    use super::parse_seconds;
 
     #[test]
     fn times_are_read_as_seconds_or_by_the_calendar() {
-        assert_eq!(time("1795817387"), Some(1_795_817_387));
-        assert_eq!(time("1795817387.25"), Some(1_795_817_387));
-        assert_eq!(time("1970-01-02T00:00:00Z"), Some(86_400));
-        assert_eq!(time("1970-01-02T00:00:00.5"), Some(86_400));
-        assert_eq!(time("yesterday"), None);
+        assert_eq!(parse_seconds("1795817387"), Some(1_795_817_387));
+        assert_eq!(parse_seconds("1795817387.25"), Some(1_795_817_387));
+        assert_eq!(parse_seconds("1970-01-02T00:00:00Z"), Some(86_400));
+        assert_eq!(parse_seconds("1970-01-02T00:00:00.5"), Some(86_400));
+        assert_eq!(parse_seconds("yesterday"), None);
     }
 }

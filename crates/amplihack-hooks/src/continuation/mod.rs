@@ -1,4 +1,4 @@
-//! Whether an agent that wants to stop has to go on: the rules, without I/O, and the thin layer of lock files around them.
+//! The decision whether an agent that wants to stop must continue: the rules, without I/O, and the thin layer of lock files around them.
 
 mod files;
 mod rules;
@@ -6,14 +6,16 @@ mod rules;
 use std::path::{Path, PathBuf};
 
 use amplihack_utils::env::Env;
-use amplihack_utils::fs::{Durability, create_private_dir, write_atomic};
+use amplihack_utils::fs::{WriteDurability, create_private_dir, write_atomic};
 
-use crate::dialect::{self, Call, Reply};
+use crate::dialect::{self, HookCall, HookReply};
 use crate::event::HookEvent;
-use crate::host::host;
-use crate::plane::Plane;
+use crate::hook_context::HookContext;
+use crate::host::hook_host;
 
-pub use rules::{Continuation, Count, Lock, Step, StopSignal, Why};
+pub use rules::{
+    Continuation, ContinuationCount, ContinuationLock, ContinuationStep, ContinuationStopReason, StopSignal,
+};
 
 /// The longest name of a session's directory.
 const MAX_NAME: usize = 128;
@@ -31,16 +33,16 @@ pub(crate) fn session_name(id: &str) -> Option<String> {
 /// A file that says of a session that its last stop was counted, and that the end of the session may tell of that stop again.
 ///
 /// Not among the locks: those are shared with other programs. `None` for a host whose sessions' ends are no stops.
-fn mark(call: &Call, session: &str, env: &Env) -> Option<PathBuf> {
-    let twice = host(call.host()).is_ok_and(|host| host.end_is_stop);
+fn counted_mark(call: &HookCall, session: &str, env: &Env) -> Option<PathBuf> {
+    let twice = hook_host(call.host_agent()).is_ok_and(|host| host.end_is_stop);
     Some(env.amplihack_home().filter(|_| twice)?.join("hook-sessions").join(format!("{session}.counted")))
 }
 
 /// Without the mark a stop counts twice, and the lock is released earlier.
-fn remember(mark: &Path) {
+fn write_mark(mark: &Path) {
     let made = mark.parent().is_some_and(|directory| create_private_dir(directory).is_ok());
     if made {
-        let _ = write_atomic(mark, b"", 0o600, Durability::Process);
+        let _ = write_atomic(mark, b"", 0o600, WriteDurability::Process);
     }
 }
 
@@ -48,41 +50,41 @@ fn remember(mark: &Path) {
 ///
 /// The end of a session is answered like a stop, for hosts that tell of nothing else. A host that tells of both tells of one stop
 /// twice, and it counts once.
-pub fn answer(call: &Call, plane: &Plane<'_>) -> Reply {
+pub fn answer_stop(call: &HookCall, plane: &HookContext<'_>) -> HookReply {
     let id = call
         .session
         .as_deref()
         .or_else(|| plane.env.text("AMPLIHACK_SESSION_ID"))
         .or_else(|| plane.env.text("CLAUDE_SESSION_ID"));
-    let Some(session) = id.and_then(session_name) else { return Reply::silence() };
+    let Some(session) = id.and_then(session_name) else { return HookReply::new_silent() };
     let ended = call.event == HookEvent::SessionStop;
-    let mark = mark(call, &session, plane.env);
+    let mark = counted_mark(call, &session, plane.env);
     let counted = ended && mark.as_ref().is_some_and(|mark| std::fs::remove_file(mark).is_ok());
     if plane.env.get("AMPLIHACK_SHUTDOWN_IN_PROGRESS").is_some_and(|value| value == "1") {
-        return Reply::silence();
+        return HookReply::new_silent();
     }
-    let Some(locks) = files::Locks::find(&call.cwd) else { return Reply::silence() };
+    let Some(locks) = files::ContinuationLocks::find_locks(&call.cwd) else { return HookReply::new_silent() };
     let rules = Continuation::from_env(plane.env);
-    let signal = locks.signal(id.unwrap_or_default(), &session, call.stop_active, plane.now);
-    match if counted { rules.step_again(&signal) } else { rules.step(&signal) } {
-        Step::Stop { release, why } => {
+    let signal = locks.stop_signal(id.unwrap_or_default(), &session, call.stop_active, plane.now);
+    match if counted { rules.decide_counted_stop(&signal) } else { rules.decide_stop(&signal) } {
+        ContinuationStep::Stop { release, why } => {
             if release {
-                locks.release(&session);
+                locks.release_lock(&session);
             }
-            let stderr = why.notice().map(|notice| format!("{notice}\n")).unwrap_or_default();
-            Reply { stderr, ..Reply::silence() }
+            let stderr = why.stop_notice().map(|notice| format!("{notice}\n")).unwrap_or_default();
+            HookReply { stderr, ..HookReply::new_silent() }
         }
-        Step::Continue { words, count } => match locks.count(&session, count) {
+        ContinuationStep::Continue { words, count } => match locks.store_count(&session, count) {
             Ok(()) => {
                 if let Some(mark) = mark.filter(|_| !ended) {
-                    remember(&mark);
+                    write_mark(&mark);
                 }
                 dialect::keep_going(&words)
             }
             // A loop that cannot be counted would not end.
-            Err(error) => Reply {
+            Err(error) => HookReply {
                 stderr: format!("the agent may stop: its turns cannot be counted: {error}\n"),
-                ..Reply::silence()
+                ..HookReply::new_silent()
             },
         },
     }

@@ -15,16 +15,16 @@ const DEFAULT_PROMPT: &str = "we must keep pursuing the user's objective and mus
 
 /// `.lock_active`, as far as it says anything.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Lock {
+pub struct ContinuationLock {
     /// The session that it is for; `None`: for whoever asks.
     pub session: Option<String>,
-    /// When it was made, in seconds since 1970.
+    /// The time when the lock was made, in seconds since 1970; `None` if nothing shows it.
     pub locked_at: Option<u64>,
 }
 
-/// How often this session was made to go on.
+/// Number of times that this session was made to continue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Count {
+pub enum ContinuationCount {
     /// So often.
     Times(u64),
     /// The file says something that is no number.
@@ -36,12 +36,12 @@ pub enum Count {
 pub struct StopSignal<'a> {
     /// The host's session, as the payload says it.
     pub session: &'a str,
-    /// Whether the host says that the agent goes on only because it was made to.
+    /// `true` if the host reports that the agent continues only because it was made to.
     pub stop_active: bool,
     /// The lock, if there is one.
-    pub lock: Option<Lock>,
-    /// How often it was made to go on.
-    pub count: Count,
+    pub lock: Option<ContinuationLock>,
+    /// Number of times that the session was made to continue.
+    pub count: ContinuationCount,
     /// The lock's own words.
     pub prompt: Option<String>,
     /// The goal that the lock was set for.
@@ -50,24 +50,24 @@ pub struct StopSignal<'a> {
     pub now: u64,
 }
 
-/// Why an agent may stop.
+/// The reason why an agent may stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Why {
+pub enum ContinuationStopReason {
     /// Nothing holds it.
     NoLock,
     /// The lock is another session's.
     OtherSession,
     /// The lock is too old.
     Stale,
-    /// It was made to go on often enough.
+    /// The agent was made to continue as often as allowed.
     Bound,
     /// Nobody knows how often it was made to go on.
     CountLost,
 }
 
-impl Why {
+impl ContinuationStopReason {
     /// A line for the person, where the end is not the usual one.
-    pub fn notice(self) -> Option<&'static str> {
+    pub fn stop_notice(self) -> Option<&'static str> {
         match self {
             Self::NoLock | Self::OtherSession => None,
             Self::Stale => Some("the lock that kept this agent working was too old and is released"),
@@ -79,21 +79,21 @@ impl Why {
     }
 }
 
-/// What happens.
+/// The answer of the rules to an agent that wants to stop.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Step {
+pub enum ContinuationStep {
     /// The agent stops.
     Stop {
-        /// Whether this session's lock goes away.
+        /// `true` if this session's lock is to be removed.
         release: bool,
-        /// Why.
-        why: Why,
+        /// The reason why the agent may stop.
+        why: ContinuationStopReason,
     },
     /// The agent goes on.
     Continue {
         /// With these words.
         words: String,
-        /// This is how often it was made to, this time included.
+        /// Number of times that the agent was made to continue, this time included.
         count: u64,
     },
 }
@@ -128,36 +128,38 @@ impl Continuation {
 
     /// Decides. An agent that the host already calls forced goes on all the same: the count bounds it, and the count is
     /// taken from the host's word too where the file knows less.
-    pub fn step(&self, signal: &StopSignal<'_>) -> Step {
-        self.decide(signal, 1)
+    pub fn decide_stop(&self, signal: &StopSignal<'_>) -> ContinuationStep {
+        self.decide_with_count(signal, 1)
     }
 
     /// Decides about a stop that was counted already, when the host told of it by another event.
-    pub fn step_again(&self, signal: &StopSignal<'_>) -> Step {
-        self.decide(signal, 0)
+    pub fn decide_counted_stop(&self, signal: &StopSignal<'_>) -> ContinuationStep {
+        self.decide_with_count(signal, 0)
     }
 
-    fn decide(&self, signal: &StopSignal<'_>, stops: u64) -> Step {
-        let Some(lock) = &signal.lock else { return Step::Stop { release: false, why: Why::NoLock } };
+    fn decide_with_count(&self, signal: &StopSignal<'_>, stops: u64) -> ContinuationStep {
+        let Some(lock) = &signal.lock else {
+            return ContinuationStep::Stop { release: false, why: ContinuationStopReason::NoLock };
+        };
         if lock.session.as_deref().is_some_and(|owner| owner != signal.session) {
-            return Step::Stop { release: false, why: Why::OtherSession };
+            return ContinuationStep::Stop { release: false, why: ContinuationStopReason::OtherSession };
         }
         let age = lock.locked_at.map_or(0, |at| signal.now.saturating_sub(at));
         if age > self.ttl_seconds {
-            return Step::Stop { release: true, why: Why::Stale };
+            return ContinuationStep::Stop { release: true, why: ContinuationStopReason::Stale };
         }
-        let Count::Times(before) = signal.count else {
-            return Step::Stop { release: true, why: Why::CountLost };
+        let ContinuationCount::Times(before) = signal.count else {
+            return ContinuationStep::Stop { release: true, why: ContinuationStopReason::CountLost };
         };
         let count = before.max(u64::from(signal.stop_active)).saturating_add(stops);
         if count >= self.max_iterations {
-            return Step::Stop { release: true, why: Why::Bound };
+            return ContinuationStep::Stop { release: true, why: ContinuationStopReason::Bound };
         }
-        Step::Continue { words: words(signal), count }
+        ContinuationStep::Continue { words: continuation_words(signal), count }
     }
 }
 
-fn words(signal: &StopSignal<'_>) -> String {
+fn continuation_words(signal: &StopSignal<'_>) -> String {
     let usable = |text: &Option<String>| {
         let text = text.as_deref().map(str::trim)?;
         (!text.is_empty() && text.chars().count() <= MAX_PROMPT).then(|| text.to_owned())
@@ -173,60 +175,73 @@ fn words(signal: &StopSignal<'_>) -> String {
 mod tests {
     use super::*;
 
-    fn signal(lock: Option<Lock>, count: u64) -> StopSignal<'static> {
+    fn signal(lock: Option<ContinuationLock>, count: u64) -> StopSignal<'static> {
         StopSignal {
             session: "s1",
             stop_active: false,
             lock,
-            count: Count::Times(count),
+            count: ContinuationCount::Times(count),
             prompt: None,
             goal: None,
             now: 1_000_000,
         }
     }
 
-    fn mine() -> Lock {
-        Lock { session: Some("s1".to_owned()), locked_at: Some(999_000) }
+    fn mine() -> ContinuationLock {
+        ContinuationLock { session: Some("s1".to_owned()), locked_at: Some(999_000) }
     }
 
-    fn stop(release: bool, why: Why) -> Step {
-        Step::Stop { release, why }
+    fn stop(release: bool, why: ContinuationStopReason) -> ContinuationStep {
+        ContinuationStep::Stop { release, why }
     }
 
     #[test]
     fn a_lock_holds_its_own_session_up_to_the_bound() {
         let rules = Continuation::default();
-        assert_eq!(rules.step(&signal(None, 0)), stop(false, Why::NoLock));
-        for lock in [Some(mine()), Some(Lock::default())] {
-            let Step::Continue { words, count: 49 } = rules.step(&signal(lock.clone(), 48)) else { panic!() };
+        assert_eq!(rules.decide_stop(&signal(None, 0)), stop(false, ContinuationStopReason::NoLock));
+        for lock in [Some(mine()), Some(ContinuationLock::default())] {
+            let ContinuationStep::Continue { words, count: 49 } =
+                rules.decide_stop(&signal(lock.clone(), 48))
+            else {
+                panic!()
+            };
             assert!(words.starts_with("we must keep pursuing the user's objective and must not stop"));
-            assert_eq!(rules.step(&signal(lock, 49)), stop(true, Why::Bound));
+            assert_eq!(rules.decide_stop(&signal(lock, 49)), stop(true, ContinuationStopReason::Bound));
         }
         let one = Continuation { max_iterations: 1, ..rules };
-        assert_eq!(one.step(&signal(Some(mine()), 0)), stop(true, Why::Bound));
+        assert_eq!(one.decide_stop(&signal(Some(mine()), 0)), stop(true, ContinuationStopReason::Bound));
     }
 
     #[test]
     fn another_sessions_lock_is_never_released_however_old() {
-        let lock = Lock { session: Some("s2".to_owned()), locked_at: Some(0) };
-        assert_eq!(Continuation::default().step(&signal(Some(lock), 0)), stop(false, Why::OtherSession));
+        let lock = ContinuationLock { session: Some("s2".to_owned()), locked_at: Some(0) };
+        assert_eq!(
+            Continuation::default().decide_stop(&signal(Some(lock), 0)),
+            stop(false, ContinuationStopReason::OtherSession)
+        );
     }
 
     #[test]
     fn an_old_lock_and_a_lost_count_release() {
-        let old = Lock { locked_at: Some(1_000_000 - TTL_SECONDS - 1), ..Lock::default() };
-        assert_eq!(Continuation::default().step(&signal(Some(old), 0)), stop(true, Why::Stale));
-        let lost = StopSignal { count: Count::Corrupt, ..signal(Some(mine()), 0) };
-        assert_eq!(Continuation::default().step(&lost), stop(true, Why::CountLost));
+        let old =
+            ContinuationLock { locked_at: Some(1_000_000 - TTL_SECONDS - 1), ..ContinuationLock::default() };
+        assert_eq!(
+            Continuation::default().decide_stop(&signal(Some(old), 0)),
+            stop(true, ContinuationStopReason::Stale)
+        );
+        let lost = StopSignal { count: ContinuationCount::Corrupt, ..signal(Some(mine()), 0) };
+        assert_eq!(Continuation::default().decide_stop(&lost), stop(true, ContinuationStopReason::CountLost));
     }
 
     #[test]
     fn a_forced_turn_counts_even_where_the_file_forgot_it() {
         let forced = StopSignal { stop_active: true, ..signal(Some(mine()), 0) };
-        let Step::Continue { count, .. } = Continuation::default().step(&forced) else { panic!() };
+        let ContinuationStep::Continue { count, .. } = Continuation::default().decide_stop(&forced) else {
+            panic!()
+        };
         assert_eq!(count, 2);
         let two = Continuation { max_iterations: 2, ..Continuation::default() };
-        assert_eq!(two.step(&forced), stop(true, Why::Bound));
+        assert_eq!(two.decide_stop(&forced), stop(true, ContinuationStopReason::Bound));
     }
 
     #[test]
@@ -238,9 +253,9 @@ mod tests {
                 goal: Some("ship it".to_owned()),
                 ..signal(Some(mine()), 0)
             };
-            match rules.step(&signal) {
-                Step::Continue { words, .. } => words,
-                Step::Stop { .. } => panic!(),
+            match rules.decide_stop(&signal) {
+                ContinuationStep::Continue { words, .. } => words,
+                ContinuationStep::Stop { .. } => panic!(),
             }
         };
         assert_eq!(said(" keep on \n"), "keep on\n\nThe objective: ship it");
@@ -250,21 +265,27 @@ mod tests {
 
     #[test]
     fn numbers_come_from_the_environment() {
-        let env = |max: &str| Env::empty().with("AMPLIHACK_MAX_LOCK_ITERATIONS", max);
+        let env = |max: &str| Env::empty().with_variable("AMPLIHACK_MAX_LOCK_ITERATIONS", max);
         assert_eq!(Continuation::from_env(&env("7")).max_iterations, 7);
         for no_number in ["-1", "many", ""] {
             assert_eq!(Continuation::from_env(&env(no_number)), Continuation::default());
         }
         let none = Continuation::from_env(&env("0"));
-        assert_eq!(none.step(&signal(Some(mine()), 0)), stop(true, Why::Bound));
-        let ttl = Env::empty().with("AMPLIHACK_LOCK_TTL_SECONDS", "0");
+        assert_eq!(none.decide_stop(&signal(Some(mine()), 0)), stop(true, ContinuationStopReason::Bound));
+        let ttl = Env::empty().with_variable("AMPLIHACK_LOCK_TTL_SECONDS", "0");
         assert_eq!(Continuation::from_env(&ttl), Continuation::default());
     }
 
     #[test]
     fn a_stop_that_was_counted_is_decided_again_without_a_count() {
         let rules = Continuation::default();
-        let Step::Continue { count: 7, .. } = rules.step_again(&signal(Some(mine()), 7)) else { panic!() };
-        assert_eq!(rules.step_again(&signal(Some(mine()), 50)), stop(true, Why::Bound));
+        let ContinuationStep::Continue { count: 7, .. } = rules.decide_counted_stop(&signal(Some(mine()), 7))
+        else {
+            panic!()
+        };
+        assert_eq!(
+            rules.decide_counted_stop(&signal(Some(mine()), 50)),
+            stop(true, ContinuationStopReason::Bound)
+        );
     }
 }

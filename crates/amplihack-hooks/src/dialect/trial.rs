@@ -6,23 +6,23 @@ use amplihack_utils::agent_binary::AgentBinary;
 use serde_json::{Value, json};
 
 use crate::event::HookEvent;
-use crate::registration::told_as;
+use crate::registration::registered_name;
 
-/// What a registered command did with one payload.
+/// The result of a registered command for one payload.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Answer {
-    /// Whether the host would have stopped the call.
+pub struct TrialAnswer {
+    /// `true` if the host would have stopped the call.
     pub stopped: bool,
-    /// Its exit code.
+    /// The exit code of the command.
     pub code: i32,
     /// The object that it printed, `null` for silence.
     pub object: Value,
-    /// Whether it printed something that is no object, which hosts take for silence.
+    /// `true` if the command printed something that is no object, which hosts take for silence.
     pub garbage: bool,
 }
 
-/// What the host makes of an answer to a tool call.
-pub fn heard(agent: AgentBinary, code: i32, stdout: &[u8], stderr: &[u8]) -> Answer {
+/// Reads an answer to a tool call as the host does.
+pub fn read_as_host(agent: AgentBinary, code: i32, stdout: &[u8], stderr: &[u8]) -> TrialAnswer {
     let text = String::from_utf8_lossy(stdout);
     let parsed = serde_json::from_str::<Value>(text.trim()).ok().filter(Value::is_object);
     let garbage = parsed.is_none() && !text.trim().is_empty();
@@ -34,15 +34,15 @@ pub fn heard(agent: AgentBinary, code: i32, stdout: &[u8], stderr: &[u8]) -> Ans
         AgentBinary::Codex => (code == 2 && said) || (code == 0 && nested),
         _ => code == 2 || nested || object["decision"] == "block",
     };
-    Answer { stopped, code, object, garbage }
+    TrialAnswer { stopped, code, object, garbage }
 }
 
-/// What the host would send about `event` in `cwd`, with a shell `command` where there is a tool.
-pub fn payload(agent: AgentBinary, event: HookEvent, command: &str, cwd: &Path) -> Value {
+/// The payload that the host would send about `event` in `cwd`, with a shell `command` where there is a tool.
+pub fn trial_payload(agent: AgentBinary, event: HookEvent, command: &str, cwd: &Path) -> Value {
     let cwd = cwd.to_string_lossy();
     if agent == AgentBinary::Copilot {
         let mut payload = json!({"sessionId": "amplihack-verify", "timestamp": 0, "cwd": cwd});
-        if matches!(event, HookEvent::PreToolUse | HookEvent::PostToolUse) {
+        if event.is_guard() || event == HookEvent::PostToolUse {
             payload["toolName"] = "bash".into();
             payload["toolArgs"] = json!({"command": command});
         }
@@ -55,10 +55,10 @@ pub fn payload(agent: AgentBinary, event: HookEvent, command: &str, cwd: &Path) 
         "session_id": "amplihack-verify",
         "transcript_path": "/dev/null",
         "cwd": cwd,
-        "hook_event_name": told_as(agent, event).map(|(name, _)| name),
+        "hook_event_name": registered_name(agent, event).map(|(name, _)| name),
         "permission_mode": "default",
     });
-    if matches!(event, HookEvent::PreToolUse | HookEvent::PostToolUse) {
+    if event.is_guard() || event == HookEvent::PostToolUse {
         payload["tool_name"] = "Bash".into();
         payload["tool_input"] = json!({"command": command});
         payload["tool_use_id"] = "amplihack-verify".into();

@@ -3,23 +3,23 @@
 use std::path::Path;
 
 use amplihack_policy::fetch::host_of;
-use amplihack_policy::shell::{self, Word};
+use amplihack_policy::shell::{self, ShellWord};
 use amplihack_policy::{Event, Limits, Span};
 
-/// One command of a script.
+/// A command of a script.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Part {
-    /// Its words, quotes removed; what is made at run time stands as it was written.
+pub struct ScriptCommand {
+    /// Words of the command, quotes removed; what is made at run time stands as it was written.
     pub words: Vec<String>,
-    /// Its text.
+    /// The command's text.
     pub text: String,
 }
 
 /// A tool call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Call<'a> {
+pub enum PermissionCall<'a> {
     /// A shell script: the whole of it, and its commands.
-    Shell(String, Vec<Part>),
+    Shell(String, Vec<ScriptCommand>),
     /// A file that is read.
     Read(&'a Path),
     /// A file that is written.
@@ -28,7 +28,7 @@ pub enum Call<'a> {
     Fetch(&'a str, String),
 }
 
-impl<'a> Call<'a> {
+impl<'a> PermissionCall<'a> {
     /// `event` as a call; `None` if it is none that permission languages speak of.
     pub fn new(event: &Event<'a>) -> Option<Self> {
         match *event {
@@ -36,9 +36,9 @@ impl<'a> Call<'a> {
                 let text = String::from_utf8_lossy(script).into_owned();
                 let parsed = shell::commands(script, &Limits::default());
                 let plain = parsed.commands.iter().filter(|command| command.via.is_empty());
-                let parts = plain.map(|command| Part {
-                    words: command.words.iter().map(|word| spoken(word, &text)).collect(),
-                    text: at(&text, command.span).trim().to_owned(),
+                let parts = plain.map(|command| ScriptCommand {
+                    words: command.words.iter().map(|word| word_text(word, &text)).collect(),
+                    text: text_at(&text, command.span).trim().to_owned(),
                 });
                 let parts = parts.collect();
                 Some(Self::Shell(text, parts))
@@ -51,7 +51,7 @@ impl<'a> Call<'a> {
     }
 
     /// The commands of a script.
-    pub(super) fn parts(&self) -> &[Part] {
+    pub(super) fn script_commands(&self) -> &[ScriptCommand] {
         match self {
             Self::Shell(_, parts) => parts,
             _ => &[],
@@ -59,16 +59,16 @@ impl<'a> Call<'a> {
     }
 }
 
-fn spoken(word: &Word, text: &str) -> String {
-    word.literal().unwrap_or_else(|| at(text, word.span).to_owned())
+fn word_text(word: &ShellWord, text: &str) -> String {
+    word.literal_text().unwrap_or_else(|| text_at(text, word.span).to_owned())
 }
 
-fn at(text: &str, span: Span) -> &str {
+fn text_at(text: &str, span: Span) -> &str {
     text.get(span.start..span.end).unwrap_or_default()
 }
 
-/// Whether `text` is `pattern`, in which each `*` stands for anything.
-pub(super) fn glob(pattern: &str, text: &str) -> bool {
+/// Reports whether `text` matches `pattern`, in which each `*` stands for anything.
+pub(super) fn matches_glob(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('*');
     let Some(mut rest) = parts.next().and_then(|first| text.strip_prefix(first)) else { return false };
     let Some(last) = pattern.rsplit_once('*').map(|(_, last)| last) else { return rest.is_empty() };
@@ -82,8 +82,8 @@ pub(super) fn glob(pattern: &str, text: &str) -> bool {
     rest.ends_with(last)
 }
 
-/// Whether `text` begins with `words` and ends there or goes on with a blank.
-pub(super) fn begins(text: &str, words: &str) -> bool {
+/// Reports whether `text` begins with `words` and ends there or continues with a blank.
+pub(super) fn begins_with_words(text: &str, words: &str) -> bool {
     text.strip_prefix(words).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
 }
 
@@ -103,17 +103,17 @@ mod tests {
             ("a*a", "a", false),
             ("*", "", true),
         ] {
-            assert_eq!(glob(pattern, text), expected, "{pattern} {text}");
+            assert_eq!(matches_glob(pattern, text), expected, "{pattern} {text}");
         }
-        assert!(begins("rm -rf / x", "rm -rf /") && !begins("rm -rf /x", "rm -rf /"));
+        assert!(begins_with_words("rm -rf / x", "rm -rf /") && !begins_with_words("rm -rf /x", "rm -rf /"));
     }
 
     #[test]
     fn a_script_is_its_plain_commands() {
         let event = Event::Shell { script: b"ls -l && sudo rm -rf \"$HOME\" | cat", cwd: Path::new("/") };
-        let call = Call::new(&event).unwrap();
-        let words: Vec<String> = call.parts().iter().map(|part| part.words.join("|")).collect();
+        let call = PermissionCall::new(&event).unwrap();
+        let words: Vec<String> = call.script_commands().iter().map(|part| part.words.join("|")).collect();
         assert_eq!(words, ["ls|-l", "sudo|rm|-rf|\"$HOME\"", "cat"]);
-        assert_eq!(call.parts()[1].text, "sudo rm -rf \"$HOME\"");
+        assert_eq!(call.script_commands()[1].text, "sudo rm -rf \"$HOME\"");
     }
 }

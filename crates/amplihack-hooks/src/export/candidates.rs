@@ -1,4 +1,4 @@
-//! What exports may speak of: commands, files and hosts that are put to the policy one by one. What it does not stop is left out.
+//! Candidates of exports: commands, files and hosts that are put to the policy one by one. What it does not stop is left out.
 //!
 //! ` *` at the end: anything may follow. `*` in a word: the word goes on, for the proof with what stands behind ` # `.
 

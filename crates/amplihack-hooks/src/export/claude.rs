@@ -5,37 +5,37 @@ use std::path::Path;
 use amplihack_policy::Decision;
 use serde_json::json;
 
-use super::call::{Call, begins, glob};
-use super::{Entry, Language, Native, What};
+use super::call::{PermissionCall, begins_with_words, matches_glob};
+use super::{ExportEntry, ExportSubject, NativeRule, PermissionLanguage};
 
-pub(super) static LANGUAGE: Language = Language {
+pub(super) static LANGUAGE: PermissionLanguage = PermissionLanguage {
     place: "~/.claude/settings.json; rules there join those of other settings files",
-    patterns,
-    text,
-    matches,
+    patterns: claude_patterns,
+    text: render_claude_settings,
+    matches: matches_claude_rule,
 };
 
-fn patterns(entry: &Entry) -> Vec<String> {
+fn claude_patterns(entry: &ExportEntry) -> Vec<String> {
     // What has a star would be a wildcard, and a bracket would end the rule.
     let plain = |text: &str| !text.contains(['*', '(', ')']);
     let shell =
         |text: String, end: &str| if plain(&text) { vec![format!("Bash({text}{end})")] } else { Vec::new() };
     match &entry.what {
-        What::Exactly(words) => shell(words.join(" "), ""),
-        What::Words(words) => shell(words.join(" "), ":*"),
-        What::Text(text) => shell(text.clone(), "*"),
-        What::Read(path) => vec![format!("Read({})", absolute(path))],
-        What::Write(path) => vec![format!("Edit({})", absolute(path))],
-        What::Fetch(host) => vec![format!("WebFetch(domain:{host})")],
+        ExportSubject::Exactly(words) => shell(words.join(" "), ""),
+        ExportSubject::Words(words) => shell(words.join(" "), ":*"),
+        ExportSubject::Text(text) => shell(text.clone(), "*"),
+        ExportSubject::Read(path) => vec![format!("Read({})", rule_path(path))],
+        ExportSubject::Write(path) => vec![format!("Edit({})", rule_path(path))],
+        ExportSubject::Fetch(host) => vec![format!("WebFetch(domain:{host})")],
     }
 }
 
-/// One slash at the front would be the settings file's directory.
-fn absolute(path: &str) -> String {
+/// `path` with a second slash if it is absolute: a single one at the front would be the settings file's directory.
+fn rule_path(path: &str) -> String {
     if path.starts_with('/') { format!("/{path}") } else { path.to_owned() }
 }
 
-fn text(rules: &[Native]) -> String {
+fn render_claude_settings(rules: &[NativeRule]) -> String {
     let list = |decision| {
         let of = rules.iter().filter(|rule| rule.decision == decision);
         of.map(|rule| rule.pattern.as_str()).collect::<Vec<_>>()
@@ -45,23 +45,27 @@ fn text(rules: &[Native]) -> String {
 }
 
 /// A command rule is held against each command of a script by its text. In paths only `~/` and `/**` are used here.
-fn matches(pattern: &str, call: &Call<'_>) -> bool {
+fn matches_claude_rule(pattern: &str, call: &PermissionCall<'_>) -> bool {
     let Some((tool, rest)) = pattern.strip_suffix(')').and_then(|rule| rule.split_once('(')) else {
         return false;
     };
     match (tool, call) {
-        ("Bash", Call::Shell(..)) => call.parts().iter().any(|part| match rest.strip_suffix(":*") {
-            Some(begin) => begins(&part.text, begin),
-            None => glob(rest, &part.text),
-        }),
-        ("Read", Call::Read(path)) | ("Edit", Call::Write(path)) => file(rest, path),
-        ("WebFetch", Call::Fetch(_, host)) => rest.strip_prefix("domain:") == Some(host),
+        ("Bash", PermissionCall::Shell(..)) => {
+            call.script_commands().iter().any(|part| match rest.strip_suffix(":*") {
+                Some(begin) => begins_with_words(&part.text, begin),
+                None => matches_glob(rest, &part.text),
+            })
+        }
+        ("Read", PermissionCall::Read(path)) | ("Edit", PermissionCall::Write(path)) => {
+            matches_path(rest, path)
+        }
+        ("WebFetch", PermissionCall::Fetch(_, host)) => rest.strip_prefix("domain:") == Some(host),
         _ => false,
     }
 }
 
 /// The home and the directory are those of the policy's examples, as in every sample.
-fn file(pattern: &str, path: &Path) -> bool {
+fn matches_path(pattern: &str, path: &Path) -> bool {
     use amplihack_policy::rules::ExampleWorld as World;
     let pattern = match pattern.strip_prefix("~/") {
         Some(rest) => format!("{}/{rest}", World::HOME),

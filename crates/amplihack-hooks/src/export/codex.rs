@@ -4,23 +4,29 @@ use std::fmt::Write as _;
 
 use amplihack_policy::Decision;
 
-use super::call::Call;
-use super::{Entry, Language, Native, What};
+use super::call::PermissionCall;
+use super::{ExportEntry, ExportSubject, NativeRule, PermissionLanguage};
 
-pub(super) static LANGUAGE: Language =
-    Language { place: "~/.codex/rules/amplihack.rules", patterns, text, matches };
+pub(super) static LANGUAGE: PermissionLanguage = PermissionLanguage {
+    place: "~/.codex/rules/amplihack.rules",
+    patterns: codex_patterns,
+    text: render_codex_rules,
+    matches: matches_codex_rule,
+};
 
 /// Words as they stand, since no shell reads them: what would be expanded is left out.
-fn patterns(entry: &Entry) -> Vec<String> {
+fn codex_patterns(entry: &ExportEntry) -> Vec<String> {
     match &entry.what {
-        What::Words(words) if !words.iter().any(|word| word.contains(['$', '*', '"', '\'', '\\', '`'])) => {
+        ExportSubject::Words(words)
+            if !words.iter().any(|word| word.contains(['$', '*', '"', '\'', '\\', '`'])) =>
+        {
             serde_json::to_string(words).into_iter().collect()
         }
         _ => Vec::new(),
     }
 }
 
-fn text(rules: &[Native]) -> String {
+fn render_codex_rules(rules: &[NativeRule]) -> String {
     let mut text =
         String::from("# Made by `amplihack policy export --for codex`; a second wall behind the hooks.\n");
     for rule in rules {
@@ -35,7 +41,7 @@ fn text(rules: &[Native]) -> String {
     text
 }
 
-fn matches(pattern: &str, call: &Call<'_>) -> bool {
+fn matches_codex_rule(pattern: &str, call: &PermissionCall<'_>) -> bool {
     let Ok(words) = serde_json::from_str::<Vec<String>>(pattern) else { return false };
-    call.parts().iter().any(|part| part.words.starts_with(&words))
+    call.script_commands().iter().any(|part| part.words.starts_with(&words))
 }

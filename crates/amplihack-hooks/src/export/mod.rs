@@ -15,14 +15,14 @@ use amplihack_policy::rules;
 use amplihack_policy::{Decision, Event, Limits, Policy, RuleId};
 use amplihack_utils::agent_binary::AgentBinary;
 
-pub use call::Call;
-pub use entry::{Entry, What};
+pub use call::PermissionCall;
+pub use entry::{ExportEntry, ExportSubject};
 
 use crate::error::HookError;
 
-/// One rule in an agent's own words.
+/// A rule in an agent's own words.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Native {
+pub struct NativeRule {
     /// The pattern.
     pub pattern: String,
     /// [`Decision::Deny`] or [`Decision::Ask`].
@@ -33,47 +33,47 @@ pub struct Native {
 
 /// Harm that the policy stops, and how much of it the export does not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Gaps {
+pub struct ExportGaps {
     /// Calls that the policy stops.
     pub harmful: usize,
     /// Of these, what the export lets through.
     pub missed: usize,
 }
 
-impl Gaps {
+impl ExportGaps {
     /// The share that the export lets through, in percent; 0 if there is nothing to stop.
-    pub fn percent(self) -> usize {
+    pub fn missed_percent(self) -> usize {
         (self.missed * 100).checked_div(self.harmful).unwrap_or_default()
     }
 }
 
 /// The policy for one agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Export {
+pub struct PolicyExport {
     /// The agent.
     pub agent: AgentBinary,
-    /// Where the text belongs.
+    /// The place where the text belongs, for people.
     pub place: &'static str,
     /// The text.
     pub text: String,
-    /// Its rules.
-    pub rules: Vec<Native>,
-    /// What it does not stop, of the examples of the policy's own rules.
-    pub gaps: Gaps,
+    /// Rules of the export.
+    pub rules: Vec<NativeRule>,
+    /// Harm that the rules do not stop, of the examples of the policy's own rules.
+    pub gaps: ExportGaps,
 }
 
-/// What is different from agent to agent.
-struct Language {
+/// The parts of an export that differ from agent to agent.
+struct PermissionLanguage {
     place: &'static str,
     /// The patterns that say an entry; none if the language cannot.
-    patterns: fn(&Entry) -> Vec<String>,
+    patterns: fn(&ExportEntry) -> Vec<String>,
     /// All rules as one text.
-    text: fn(&[Native]) -> String,
-    /// Whether a pattern is about a call, as the agent documents it.
-    matches: fn(&str, &Call<'_>) -> bool,
+    text: fn(&[NativeRule]) -> String,
+    /// Reports whether a pattern is about a call, as the agent documents it.
+    matches: fn(&str, &PermissionCall<'_>) -> bool,
 }
 
-fn language(agent: AgentBinary) -> Result<&'static Language, HookError> {
+fn permission_language(agent: AgentBinary) -> Result<&'static PermissionLanguage, HookError> {
     match agent {
         AgentBinary::Claude => Ok(&claude::LANGUAGE),
         AgentBinary::Codex => Ok(&codex::LANGUAGE),
@@ -87,44 +87,46 @@ fn language(agent: AgentBinary) -> Result<&'static Language, HookError> {
 ///
 /// # Errors
 /// The agent has no permission language.
-pub fn export(policy: &Policy, agent: AgentBinary) -> Result<Export, HookError> {
-    let language = language(agent)?;
-    let mut rules: Vec<Native> = Vec::new();
-    for entry in entry::entries(policy) {
+pub fn export_policy(policy: &Policy, agent: AgentBinary) -> Result<PolicyExport, HookError> {
+    let language = permission_language(agent)?;
+    let mut rules: Vec<NativeRule> = Vec::new();
+    for entry in entry::collect_entries(policy) {
         for pattern in (language.patterns)(&entry) {
             if !rules.iter().any(|rule| rule.pattern == pattern) {
-                rules.push(Native { pattern, decision: entry.decision, rule: entry.rule.clone() });
+                rules.push(NativeRule { pattern, decision: entry.decision, rule: entry.rule.clone() });
             }
         }
     }
     let text = (language.text)(&rules);
-    let gaps = gaps(policy, language, &rules);
-    Ok(Export { agent, place: language.place, text, rules, gaps })
+    let gaps = count_gaps(policy, language, &rules);
+    Ok(PolicyExport { agent, place: language.place, text, rules, gaps })
 }
 
-impl Export {
-    /// What these rules say about a call: deny, ask, or none if no pattern is about it.
+impl PolicyExport {
+    /// Judges a call by these rules: deny, ask, or none if no pattern is about it.
     pub fn judge(&self, event: &Event<'_>) -> Decision {
-        language(self.agent).map_or(Decision::None, |language| said(language, &self.rules, event))
+        permission_language(self.agent)
+            .map_or(Decision::None, |language| decide_by_rules(language, &self.rules, event))
     }
 }
 
-fn said(language: &Language, rules: &[Native], event: &Event<'_>) -> Decision {
-    let Some(call) = Call::new(event) else { return Decision::None };
+fn decide_by_rules(language: &PermissionLanguage, rules: &[NativeRule], event: &Event<'_>) -> Decision {
+    let Some(call) = PermissionCall::new(event) else { return Decision::None };
     let about = rules.iter().filter(|rule| (language.matches)(&rule.pattern, &call));
     about.map(|rule| rule.decision).max().unwrap_or_default()
 }
 
 /// Counts what the examples of the policy's rules, judged by this policy, show.
-fn gaps(policy: &Policy, language: &Language, own: &[Native]) -> Gaps {
-    let mut gaps = Gaps::default();
-    for example in rules::all().flat_map(|rule| rule.matches) {
+fn count_gaps(policy: &Policy, language: &PermissionLanguage, own: &[NativeRule]) -> ExportGaps {
+    let mut gaps = ExportGaps::default();
+    for example in rules::builtin_rules().flat_map(|rule| rule.matches) {
         example.with_event(|event| {
             // Text that is only read is no call.
-            let stops = Call::new(event).is_some()
-                && policy.judge(event, &example.world(), &Limits::default()).decision >= Decision::Ask;
+            let stops = PermissionCall::new(event).is_some()
+                && policy.judge(event, &example.example_world(), &Limits::default()).decision
+                    >= Decision::Ask;
             gaps.harmful += usize::from(stops);
-            gaps.missed += usize::from(stops && said(language, own, event) < Decision::Ask);
+            gaps.missed += usize::from(stops && decide_by_rules(language, own, event) < Decision::Ask);
         });
     }
     gaps

@@ -1,4 +1,4 @@
-//! Which engine answers hooks: there is one, and asking for another is an error.
+//! The engine that answers hooks: there is a single one, and asking for another is an error.
 
 use amplihack_utils::env::Env;
 
@@ -16,11 +16,11 @@ pub enum UnknownEngine {
     Unknown(String),
 }
 
-/// Whether the environment asks for this engine: `rust`, `auto`, or nothing.
-pub fn engine(env: &Env) -> Result<(), UnknownEngine> {
+/// Checks that the environment asks for this engine: `rust`, `auto`, or nothing.
+pub fn check_engine(env: &Env) -> Result<(), UnknownEngine> {
     let Some(value) = env.get(ENGINE_VAR) else { return Ok(()) };
     match value.to_str().map(|value| value.trim().to_ascii_lowercase()).as_deref() {
-        Some("rust" | "auto") if !amplihack_utils::sabotage::active("copilot-hook-engine") => Ok(()),
+        Some("rust" | "auto") if !amplihack_utils::sabotage::is_active("copilot-hook-engine") => Ok(()),
         Some("python") => Err(UnknownEngine::Python),
         _ => Err(UnknownEngine::Unknown(value.to_string_lossy().into_owned())),
     }
@@ -32,8 +32,8 @@ mod tests {
 
     #[test]
     fn there_is_one_engine() {
-        let ask = |value: &str| engine(&Env::empty().with(ENGINE_VAR, value));
-        assert_eq!(engine(&Env::empty()), Ok(()));
+        let ask = |value: &str| check_engine(&Env::empty().with_variable(ENGINE_VAR, value));
+        assert_eq!(check_engine(&Env::empty()), Ok(()));
         assert_eq!((ask("rust"), ask("Auto")), (Ok(()), Ok(())));
         assert_eq!(ask("python"), Err(UnknownEngine::Python));
         for value in ["", "perl"] {

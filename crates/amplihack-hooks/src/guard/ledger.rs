@@ -1,31 +1,21 @@
-//! Where decisions are written down: the audit, and for a launch that wants to know, a file of its denials.
+//! The audit, in which decisions are written down.
 
-use std::fs::OpenOptions;
-use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use amplihack_policy::audit::{self, Data, EventType};
+use amplihack_policy::audit::{self, AuditData, EventType};
 use amplihack_policy::{Decision, XpiaSettings};
 use amplihack_utils::env::Env;
 
-use crate::event::HookEvent;
-use crate::once::Pending;
-use crate::plane::{Audit, Entry};
-
-/// The file of a launch's directory that has a line for every denied call: the rule behind it.
-const DENIALS: &str = "denials";
-
-/// Bytes of a denials file that are looked at.
-const LIMIT: u64 = 64 * 1024;
+use crate::hook_context::{HookAudit, HookAuditEntry};
+use crate::once::PendingCall;
 
 /// The audit of this user.
 #[derive(Debug, Clone)]
-pub struct Ledger {
+pub struct AuditLedger {
     env: Env,
 }
 
-impl Ledger {
+impl AuditLedger {
     /// The audit of a process with the environment `env`: below `~/.claude/logs/xpia`, and a copy in `XPIA_LOG_FILE`.
     pub fn new(env: &Env) -> Self {
         Self { env: env.clone() }
@@ -35,77 +25,64 @@ impl Ledger {
     ///
     /// # Errors
     /// The audit cannot be written.
-    pub fn granted(&self, pending: &Pending) -> Result<(), String> {
+    pub fn record_grant(&self, call: &PendingCall) -> Result<(), String> {
         let now = jiff::ZonedDateTime::now().datetime();
-        let data = Data { command: Some(pending.command.clone()), ..Data::default() };
-        let entry = audit::Entry {
+        let data = AuditData { command: Some(call.command.clone()), ..AuditData::default() };
+        let entry = audit::AuditEntry {
             data,
-            rule: Some(format!("once/{}", pending.id)),
-            cwd: Some(pending.cwd.to_string_lossy().into_owned()),
-            ..audit::Entry::new(now, EventType::PolicyChange, Decision::Allow)
+            rule: Some(format!("once/{}", call.id)),
+            cwd: Some(call.cwd.clone()),
+            ..audit::AuditEntry::new(now, EventType::PolicyChange, Decision::Allow)
         };
-        self.append(&entry, now)
+        self.append_entry(&entry, now)
+    }
+
+    /// Writes down that a file changed which the guard of a running launch stands on, or its policy came from.
+    ///
+    /// # Errors
+    /// The audit cannot be written.
+    pub fn record_changed_file(&self, file: &Path) -> Result<(), String> {
+        let now = jiff::ZonedDateTime::now().datetime();
+        let error = Some(format!("{} changed while a session ran", file.display()));
+        let entry = audit::AuditEntry {
+            data: AuditData { error, ..AuditData::default() },
+            rule: Some("launch/changed-file".to_owned()),
+            ..audit::AuditEntry::new(now, EventType::PolicyChange, Decision::None)
+        };
+        self.append_entry(&entry, now)
     }
 
     /// To both places, the second also when the first fails.
-    fn append(&self, entry: &audit::Entry, now: jiff::civil::DateTime) -> Result<(), String> {
-        let append = |audit: Result<audit::Audit, audit::AuditError>| {
-            audit.and_then(|mut audit| audit.append(entry)).map_err(|error| error.to_string())
+    fn append_entry(&self, entry: &audit::AuditEntry, now: jiff::civil::DateTime) -> Result<(), String> {
+        let append = |audit: Result<audit::AuditLogWriter, audit::AuditError>| {
+            audit.and_then(|mut audit| audit.append_entry(entry)).map_err(|error| error.to_string())
         };
         let usual = match self.env.home() {
-            Some(_) if amplihack_utils::sabotage::active("copilot-audit-file") => Ok(()),
+            Some(_) if amplihack_utils::sabotage::is_active("copilot-audit-file") => Ok(()),
             Some(_)
                 if entry.decision == Decision::None
-                    && amplihack_utils::sabotage::active("copilot-audit-allowed") =>
+                    && amplihack_utils::sabotage::is_active("copilot-audit-allowed") =>
             {
                 Ok(())
             }
-            Some(home) => append(audit::Audit::open(&home.join(audit::DIRECTORY), now.date())),
+            Some(home) => append(audit::AuditLogWriter::open(&home.join(audit::DIRECTORY), now.date())),
             None => Err("HOME is not an absolute path; set it".to_owned()),
         };
-        let copied =
-            XpiaSettings::from_env(&self.env).log_file.map_or(Ok(()), |file| append(audit::Audit::at(&file)));
+        let copied = XpiaSettings::from_env(&self.env)
+            .log_file
+            .map_or(Ok(()), |file| append(audit::AuditLogWriter::open_path(&file)));
         usual.and(copied)
     }
 }
 
-impl Audit for Ledger {
-    fn record(&self, entry: &Entry<'_>) -> Result<(), String> {
-        // First what a launch waits for: it must not depend on the audit.
-        let marked = match entry.launch {
-            Some(launch) if is_denial(entry) => mark(launch, entry)
-                .map_err(|error| format!("the denial could not be noted in {}: {error}", launch.display())),
-            _ => Ok(()),
-        };
+impl HookAudit for AuditLedger {
+    fn record_entry(&self, entry: &HookAuditEntry<'_>) -> Result<(), String> {
         let now = jiff::ZonedDateTime::now().datetime();
-        let appended = self.append(&line(entry, now), now);
-        marked.and(appended)
+        self.append_entry(&audit_entry(entry, now), now)
     }
 }
 
-fn is_denial(entry: &Entry<'_>) -> bool {
-    entry.event == Some(HookEvent::PreToolUse) && entry.verdict.decision >= Decision::Ask
-}
-
-fn mark(launch: &Path, entry: &Entry<'_>) -> io::Result<()> {
-    let rule = entry.verdict.rule.as_ref().map_or("?", |rule| &rule.0);
-    // The launch made the file: one that is gone is not made again, so that the launch sees that something is missing.
-    let mut file = OpenOptions::new().append(true).open(launch.join(DENIALS))?;
-    file.write_all(format!("{rule}\n").as_bytes())
-}
-
-/// Begins the file of denials in the directory of a launch.
-pub(crate) fn expect_denials(launch: &Path) -> io::Result<()> {
-    OpenOptions::new().write(true).create_new(true).mode(0o600).open(launch.join(DENIALS)).map(drop)
-}
-
-/// The rules behind the calls that were denied in the launch whose directory is `launch`. `None`: the file is gone, and nobody knows.
-pub fn denials(launch: &Path) -> Option<Vec<String>> {
-    let bytes = amplihack_utils::fs::read_limited(&launch.join(DENIALS), LIMIT).ok()?;
-    Some(String::from_utf8_lossy(&bytes).lines().map(str::to_owned).collect())
-}
-
-fn line(entry: &Entry<'_>, now: jiff::civil::DateTime) -> audit::Entry {
+fn audit_entry(entry: &HookAuditEntry<'_>, now: jiff::civil::DateTime) -> audit::AuditEntry {
     let verdict = entry.verdict;
     let decision = verdict.decision;
     let risk = match (verdict.would_be.unwrap_or(decision), entry.event_type) {
@@ -117,11 +94,11 @@ fn line(entry: &Entry<'_>, now: jiff::civil::DateTime) -> audit::Entry {
     let failed = matches!(entry.event_type, EventType::HookError | EventType::AgentError);
     let reason = (!verdict.reason.is_empty()).then(|| verdict.reason.clone());
     let call = entry.call;
-    let bare = amplihack_utils::sabotage::active("copilot-audit-fields");
+    let bare = amplihack_utils::sabotage::is_active("copilot-audit-fields");
     let data = if bare {
-        Data::default()
+        AuditData::default()
     } else {
-        Data {
+        AuditData {
             command: call.and_then(|call| call.command.clone()),
             is_valid: Some(decision < Decision::Ask),
             risk_level: Some(risk.to_owned()),
@@ -134,13 +111,13 @@ fn line(entry: &Entry<'_>, now: jiff::civil::DateTime) -> audit::Entry {
             error: if failed { reason } else { None },
         }
     };
-    audit::Entry {
+    audit::AuditEntry {
         data,
         rule: verdict.rule.as_ref().map(ToString::to_string),
-        host: call.map(|call| call.host().to_string()),
+        host: call.map(|call| call.host_agent().to_string()),
         cwd: call.map(|call| call.cwd.to_string_lossy().into_owned()),
         duration_us: entry.duration_us,
-        ..audit::Entry::new(now, entry.event_type, decision)
+        ..audit::AuditEntry::new(now, entry.event_type, decision)
     }
 }
 
@@ -149,19 +126,19 @@ mod tests {
     use amplihack_policy::{RuleId, Verdict};
 
     use super::*;
-    use crate::dialect::{Call, Dialect};
+    use crate::dialect::{HookCall, HookDialect};
+    use crate::event::HookEvent;
 
-    fn record(ledger: &Ledger, verdict: &Verdict, launch: Option<&Path>) -> Result<(), String> {
-        let mut call = Call::empty(Dialect::Codex, HookEvent::PreToolUse, Path::new("/w"));
+    fn record(ledger: &AuditLedger, verdict: &Verdict) -> Result<(), String> {
+        let mut call = HookCall::new(HookDialect::Codex, HookEvent::PreToolUse, Path::new("/w"));
         call.command =
             Some("curl -H 'Authorization: Bearer ghp_Zk3vQ9xT1bN7mWc5RfY2LhPdSe8UaJ4oGi6K'".to_owned());
         call.session = Some("s1".to_owned());
-        ledger.record(&Entry {
+        ledger.record_entry(&HookAuditEntry {
             event_type: EventType::PreToolValidation,
             event: Some(HookEvent::PreToolUse),
             call: Some(&call),
             verdict,
-            launch,
             duration_us: 7,
         })
     }
@@ -178,7 +155,7 @@ mod tests {
     #[test]
     fn a_line_has_the_seeds_fields_and_ours_and_no_secret() {
         let home = tempfile::tempdir().unwrap();
-        record(&Ledger::new(&Env::empty().with("HOME", home.path())), &deny(), None).unwrap();
+        record(&AuditLedger::new(&Env::empty().with_variable("HOME", home.path())), &deny()).unwrap();
         let text = std::fs::read_to_string(today(home.path())).unwrap();
         let line: serde_json::Value = serde_json::from_str(text.trim_end()).unwrap();
         assert_eq!((&line["event_type"], &line["backend"]), (&"pre_tool_validation".into(), &"rust".into()));
@@ -192,31 +169,11 @@ mod tests {
     }
 
     #[test]
-    fn a_launch_learns_of_its_denials_even_when_the_audit_cannot_be_written() {
-        let dir = tempfile::tempdir().unwrap();
-        let ledger = Ledger::new(&Env::empty());
-        expect_denials(dir.path()).unwrap();
-        record(&ledger, &Verdict::none(), Some(dir.path())).unwrap_err();
-        assert_eq!(denials(dir.path()), Some(Vec::new()));
-        assert!(record(&ledger, &deny(), Some(dir.path())).unwrap_err().contains("HOME"));
-        assert_eq!(denials(dir.path()), Some(vec!["pack/rule".to_owned()]));
-    }
-
-    #[test]
-    fn a_file_of_denials_that_was_removed_is_not_made_again_and_says_nothing() {
-        let dir = tempfile::tempdir().unwrap();
-        expect_denials(dir.path()).unwrap();
-        std::fs::remove_file(dir.path().join(DENIALS)).unwrap();
-        assert!(record(&Ledger::new(&Env::empty()), &deny(), Some(dir.path())).is_err());
-        assert_eq!(denials(dir.path()), None);
-    }
-
-    #[test]
     fn a_named_log_file_is_a_second_copy() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("log");
-        let env = Env::empty().with("HOME", dir.path()).with("XPIA_LOG_FILE", &file);
-        record(&Ledger::new(&env), &deny(), None).unwrap();
+        let env = Env::empty().with_variable("HOME", dir.path()).with_variable("XPIA_LOG_FILE", &file);
+        record(&AuditLedger::new(&env), &deny()).unwrap();
         for copy in [file, today(dir.path())] {
             assert!(std::fs::read_to_string(copy).unwrap().contains("pack/rule"));
         }

@@ -1,70 +1,84 @@
 //! The real machine, as the policy asks about it: only when a rule needs to know.
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::path::{Component, Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use amplihack_policy::World;
+use amplihack_agent::{AgentBinary, GuardState, line_finding};
+use amplihack_policy::{FileText, World};
 use amplihack_utils::env::Env;
-use amplihack_utils::fs::{read_limited, repository_root};
-use amplihack_utils::git::Git;
-use amplihack_utils::sys::{Captured, capture};
+use amplihack_utils::fs::{read_regular, repository_root};
+use amplihack_utils::git::IsolatedGit;
+use amplihack_utils::sys::{ProgramOutput, capture_output};
 
-/// How long git may take for one answer. The hook's own deadline is five seconds.
+use super::files;
+
+/// The longest time that git may take for an answer. The hook's own deadline is five seconds.
 const PATIENCE: Duration = Duration::from_millis(1500);
 /// Bytes of a file or an answer of git's.
 const LIMIT: u64 = 64 * 1024;
 /// Symbolic links that are followed in one path, as many as Linux follows.
 const LINKS: usize = 40;
 
-/// What the home of amplihack has in it. Where that is a directory of other things too, these are its state.
-const PARTS: [&str; 11] = [
+/// Entries of the home of amplihack. Where that is a directory of other things too, these are its state.
+const PARTS: [&str; 12] = [
     "audit",
     "bin",
     "hook-sessions",
     "install",
-    "once",
+    "programs.json",
     "proofs",
     "recipe-runs",
     "remote",
     "remote-state.json",
     "sessions",
+    "trusted",
     "versions.json",
 ];
 
 /// Facts about this machine.
 #[derive(Debug, Clone)]
-pub struct Machine {
+pub struct GuardMachine {
     env: Env,
     launch: Option<PathBuf>,
+    /// Directories that must survive, besides the one where a call runs.
+    kept: RefCell<Vec<PathBuf>>,
 }
 
-impl Machine {
+impl GuardMachine {
     /// The machine of a process with the environment `env`.
     pub fn new(env: &Env) -> Self {
-        Self { env: env.clone(), launch: None }
+        Self::for_launch(env, None)
     }
 
-    /// The same for the hook of a launch, whose registration names the directory `launch`.
+    /// The machine for the hook of a launch, whose registration names the directory `launch`.
     #[must_use]
-    pub fn of_launch(env: &Env, launch: Option<&Path>) -> Self {
-        Self { env: env.clone(), launch: launch.map(Path::to_owned) }
+    pub fn for_launch(env: &Env, launch: Option<&Path>) -> Self {
+        Self { env: env.clone(), launch: launch.map(Path::to_owned), kept: RefCell::default() }
+    }
+
+    /// Adds a directory that must survive: where the session lives, which need not be where a call runs.
+    pub(super) fn keep_directory(&self, directory: &Path) {
+        if directory.is_absolute() {
+            self.kept.borrow_mut().push(directory.to_owned());
+        }
     }
 
     /// The directory of state that `directory` lies in, if it does: the guard lets no agent write there.
     pub fn state_around(&self, directory: &Path) -> Option<PathBuf> {
-        let real = real(directory);
+        let real = resolve_links(directory);
         let holds = |state: &PathBuf| {
             directory.starts_with(state) || real.as_ref().is_some_and(|real| real.starts_with(state))
         };
-        self.homes().into_iter().flat_map(spellings).find(holds)
+        self.state_homes().into_iter().flat_map(path_spellings).find(holds)
     }
 
-    /// Where this user's amplihack may keep its state: the home in force, that of the launch, whatever the environment says by now, and
+    /// Directories in which this user's amplihack may keep state: the home in force, that of the launch, whatever the environment says, and
     /// the default one.
-    fn homes(&self) -> Vec<PathBuf> {
+    fn state_homes(&self) -> Vec<PathBuf> {
         let default = self.env.home().map(|home| home.join(".amplihack"));
         // A launch's directory is `sessions/<id>/hooks`, or one of its own elsewhere.
         let of_launch = self.launch.as_deref().filter(|launch| launch.is_absolute()).map(|launch| {
@@ -89,39 +103,39 @@ impl Machine {
     }
 
     /// git in `dir`, with nothing of the environment but where its programs and the user's settings are.
-    fn git(&self, dir: &Path) -> Git {
+    fn git_in(&self, dir: &Path) -> IsolatedGit {
         let env: Env = ["PATH", "HOME", "XDG_CONFIG_HOME"]
             .into_iter()
             .filter_map(|name| Some((name, self.env.get(name)?)))
             .collect();
-        Git::new(&env, dir)
+        IsolatedGit::new(&env, dir)
     }
 }
 
-/// What `git ARGS` prints, and its exit code.
-fn answer(git: &Git, args: &[&str]) -> Option<(i32, String)> {
-    let mut command = git.command();
+/// The output of `git ARGS`, and its exit code.
+fn git_output(git: &IsolatedGit, args: &[&str]) -> Option<(i32, String)> {
+    let mut command = git.base_command();
     command.args(args);
-    let said = said(command)?;
+    let said = capture_bounded(command)?;
     Some((said.code?, String::from_utf8(said.stdout).ok()?))
 }
 
-fn said(command: Command) -> Option<Captured> {
-    capture(command, PATIENCE, usize::try_from(LIMIT).unwrap_or(usize::MAX)).ok()
+fn capture_bounded(command: Command) -> Option<ProgramOutput> {
+    capture_output(command, PATIENCE, usize::try_from(LIMIT).unwrap_or(usize::MAX)).ok()
 }
 
-impl World for Machine {
+impl World for GuardMachine {
     /// The branch; empty where there is no repository, and `HEAD` where no branch is checked out.
     fn branch(&self, dir: &Path) -> Option<String> {
         let Some(root) = repository_root(dir) else {
             return if dir.is_dir() { Some(String::new()) } else { None };
         };
-        let head = read_limited(&git_directory(&root)?.join("HEAD"), LIMIT).ok()?;
+        let head = read_regular(&git_directory(&root)?.join("HEAD"), LIMIT).ok()?;
         let head = String::from_utf8(head).ok()?;
         match head.trim_end().strip_prefix("ref: refs/heads/") {
             // The reference store that is not made of files keeps the truth elsewhere.
             Some(".invalid") => {
-                let (code, name) = answer(&self.git(dir), &["symbolic-ref", "--short", "HEAD"])?;
+                let (code, name) = git_output(&self.git_in(dir), &["symbolic-ref", "--short", "HEAD"])?;
                 Some(if code == 0 { name.trim().to_owned() } else { "HEAD".to_owned() })
             }
             Some(branch) => Some(branch.to_owned()),
@@ -133,28 +147,28 @@ impl World for Machine {
         if repository_root(dir).is_none() {
             return dir.is_dir().then_some(false);
         }
-        let mut git = self.git(dir);
+        let mut git = self.git_in(dir);
         // A look at the files would run the repository's own filters.
-        let programs = said(git.programs())?;
+        let programs = capture_bounded(git.list_programs())?;
         git.switch_off(programs.code, &programs.stdout).ok()?;
-        let (code, said) = answer(&git, &["status", "--porcelain", "--untracked-files=no"])?;
+        let (code, said) = git_output(&git, &["status", "--porcelain", "--untracked-files=no"])?;
         (code == 0).then(|| !said.trim().is_empty())
     }
 
     fn real(&self, path: &Path) -> Option<PathBuf> {
-        real(path)
+        resolve_links(path)
     }
 
     fn home(&self) -> Option<PathBuf> {
         self.env.home()
     }
 
-    fn state(&self) -> Vec<PathBuf> {
+    fn state_directories(&self) -> Vec<PathBuf> {
         let user = self.env.home();
         let mut all = BTreeSet::new();
-        for home in self.homes().into_iter().flat_map(spellings) {
+        for home in self.state_homes().into_iter().flat_map(path_spellings) {
             let shared = user.as_ref().is_some_and(|user| {
-                user.starts_with(&home) || real(user).is_some_and(|user| user.starts_with(&home))
+                user.starts_with(&home) || resolve_links(user).is_some_and(|user| user.starts_with(&home))
             });
             if shared {
                 all.extend(PARTS.map(|part| home.join(part)));
@@ -162,19 +176,51 @@ impl World for Machine {
                 all.insert(home);
             }
         }
-        all.extend(self.remote_session().into_iter().flat_map(spellings));
+        all.extend(self.remote_session().into_iter().flat_map(path_spellings));
+        // A search removes directories by their names, and this one's is known.
+        all.extend(self.launch.clone().filter(|launch| launch.is_absolute()));
         all.into_iter().collect()
     }
 
+    fn guard_directories(&self) -> Vec<(PathBuf, &'static str)> {
+        files::guard_directories(&self.env)
+    }
+
+    fn guard_programs(&self) -> Vec<PathBuf> {
+        files::guard_programs(&self.env)
+    }
+
+    fn kept_directories(&self) -> Vec<PathBuf> {
+        let mut kept = self.kept.borrow().clone();
+        kept.extend(std::env::current_dir());
+        kept
+    }
+
+    fn env_variable(&self, name: &str) -> Option<String> {
+        files::directory_variable(&self.env, name)
+    }
+
+    fn reaches_no_model(&self, agent: AgentBinary, args: &[OsString]) -> bool {
+        line_finding(agent, args).state == GuardState::NotNeeded
+    }
+
+    fn path_exists(&self, path: &Path) -> Option<bool> {
+        path.is_absolute().then(|| path.symlink_metadata().is_ok())
+    }
+
+    fn file_text(&self, path: &Path) -> Option<FileText> {
+        files::file_text(path, self.launch.as_deref())
+    }
+
     fn git_alias(&self, dir: &Path, name: &str) -> Option<String> {
-        let (code, said) = answer(&self.git(dir), &["config", "--get", &format!("alias.{name}")])?;
+        let (code, said) = git_output(&self.git_in(dir), &["config", "--get", &format!("alias.{name}")])?;
         (code == 0).then(|| said.trim_end_matches('\n').to_owned())
     }
 }
 
 /// `path` as it is written, and without symbolic links.
-fn spellings(path: PathBuf) -> impl Iterator<Item = PathBuf> {
-    let real = real(&path).filter(|real| *real != path);
+pub(super) fn path_spellings(path: PathBuf) -> impl Iterator<Item = PathBuf> {
+    let real = resolve_links(&path).filter(|real| *real != path);
     std::iter::once(path).chain(real)
 }
 
@@ -184,12 +230,12 @@ fn git_directory(root: &Path) -> Option<PathBuf> {
     if git.is_dir() {
         return Some(git);
     }
-    let text = String::from_utf8(read_limited(&git, LIMIT).ok()?).ok()?;
+    let text = String::from_utf8(read_regular(&git, LIMIT).ok()?).ok()?;
     Some(root.join(text.strip_prefix("gitdir:")?.trim()))
 }
 
 /// `path` without symbolic links, as far as it exists; what does not exist is taken as it is written.
-fn real(path: &Path) -> Option<PathBuf> {
+fn resolve_links(path: &Path) -> Option<PathBuf> {
     if !path.is_absolute() {
         return None;
     }
@@ -239,8 +285,10 @@ mod tests {
 
     use super::*;
 
-    fn machine(home: &Path) -> Machine {
-        Machine::new(&Env::empty().with("HOME", home).with("PATH", "/usr/local/bin:/usr/bin:/bin"))
+    fn machine(home: &Path) -> GuardMachine {
+        GuardMachine::new(
+            &Env::empty().with_variable("HOME", home).with_variable("PATH", "/usr/local/bin:/usr/bin:/bin"),
+        )
     }
 
     fn git(dir: &Path, args: &[&str]) {
@@ -265,6 +313,51 @@ mod tests {
         assert_eq!(machine.branch(&dir.path().join("tree")).as_deref(), Some("other"));
         git(&repository, &["checkout", "-q", "--detach"]);
         assert_eq!(machine.branch(&repository).as_deref(), Some("HEAD"));
+    }
+
+    #[test]
+    fn agents_started_by_a_session_are_told_by_their_own_table_of_commands() {
+        let dir = tempfile::tempdir().unwrap();
+        let machine = machine(dir.path());
+        let judged = |script: &str| {
+            let event = Event::Shell { script: script.as_bytes(), cwd: dir.path() };
+            let limits = Limits { deadline: Duration::from_secs(5), ..Limits::default() };
+            Policy::with_builtin_rules().judge(&event, &machine, &limits).decision
+        };
+        for free in [
+            "claude --version",
+            "claude mcp list",
+            "claude --model opus mcp list",
+            "claude update",
+            "codex login status",
+            "codex exec --help",
+            "codex app-server generate-ts --out x",
+            "copilot help",
+            "gemini extensions list",
+            "amp threads list",
+            "amp usage",
+            "amplifier bundle list",
+        ] {
+            assert_eq!(judged(free), Decision::None, "{free}");
+        }
+        for asked in [
+            "claude mcp serve",
+            "claude attach x",
+            "claude config get theme",
+            "claude list",
+            "claude --new-flag mcp list",
+            "claude \"$X\" mcp list",
+            "codex review",
+            "codex queue --thread x --message y",
+            "codex mcp-server",
+            "copilot init",
+            "gemini list",
+            "amp review",
+            "amplifier -v x",
+            "npx -y @openai/codex@latest exec x",
+        ] {
+            assert_eq!(judged(asked), Decision::Ask, "{asked}");
+        }
     }
 
     #[test]
@@ -339,12 +432,12 @@ mod tests {
     }
 
     /// What the policy says of a write to a file, and of a command, on the machine.
-    fn denied(machine: &Machine, file: &Path) -> [bool; 2] {
+    fn denied(machine: &GuardMachine, file: &Path) -> [bool; 2] {
         let cwd = Path::new("/");
         let script = format!("rm -rf '{}'", file.display());
         let events = [Event::Write { path: file, cwd }, Event::Shell { script: script.as_bytes(), cwd }];
         events.map(|event| {
-            let verdict = Policy::standard().judge(&event, machine, &Limits::patient());
+            let verdict = Policy::with_builtin_rules().judge(&event, machine, &Limits::with_long_deadline());
             let own =
                 verdict.rule.as_ref().is_some_and(|rule| rule.to_string() == "guard_disabling/own-files");
             assert_eq!(own, verdict.decision == Decision::Deny, "{file:?}: {verdict:?}");
@@ -383,18 +476,18 @@ mod tests {
             // A relative one counts nowhere.
             (home, Some("ah".to_owned()), &[default], &[named, work]),
             // What else lies in the user's home is no state.
-            (home, Some(at("home")), &[default, &["home/sessions/x", "home/once"]], &[named, work]),
+            (home, Some(at("home")), &[default, &["home/sessions/x", "home/programs.json"]], &[named, work]),
             (None, Some(ah.clone()), &[named], &[work]),
             (None, None, &[], &[named, work]),
         ] {
-            let mut env = Env::empty().with("PATH", "/usr/bin:/bin");
+            let mut env = Env::empty().with_variable("PATH", "/usr/bin:/bin");
             if let Some(home) = home {
-                env.set("HOME", base.join(home));
+                env.set_variable("HOME", base.join(home));
             }
             if let Some(named) = &named_home {
-                env.set("AMPLIHACK_HOME", named);
+                env.set_variable("AMPLIHACK_HOME", named);
             }
-            let machine = Machine::new(&env);
+            let machine = GuardMachine::new(&env);
             for (expected, files) in [(true, guarded), (false, free)] {
                 for file in files.iter().copied().flatten() {
                     let found = denied(&machine, &base.join(file));
@@ -408,9 +501,11 @@ mod tests {
     fn a_launchs_home_is_guarded_whatever_the_environment_says_by_now() {
         let dir = tempfile::tempdir().unwrap();
         let base = fs::canonicalize(dir.path()).unwrap();
-        let env = Env::empty().with("HOME", base.join("home")).with("AMPLIHACK_HOME", base.join("other"));
+        let env = Env::empty()
+            .with_variable("HOME", base.join("home"))
+            .with_variable("AMPLIHACK_HOME", base.join("other"));
         let launch = base.join("launched/sessions/s/hooks");
-        let machine = Machine::of_launch(&env, Some(&launch));
+        let machine = GuardMachine::for_launch(&env, Some(&launch));
         for name in
             ["launched/audit/x", "launched/sessions/s/hooks/hooks.json", "other/x", "home/.amplihack/x"]
         {
@@ -418,7 +513,7 @@ mod tests {
         }
         // Hooks that could be written nowhere else.
         let aside = base.join("tmp/amplihack-hooks-s");
-        let machine = Machine::of_launch(&env, Some(&aside));
+        let machine = GuardMachine::for_launch(&env, Some(&aside));
         assert_eq!(denied(&machine, &aside.join("hooks.json")), [true, true]);
         assert_eq!(denied(&machine, &base.join("tmp/f")), [false, false]);
     }
@@ -434,7 +529,9 @@ mod tests {
         assert_eq!(machine.state_around(&base.join("home/.amplihack/proj")), state);
         assert_eq!(machine.state_around(&base.join("proj")), state);
         assert_eq!(machine.state_around(&base.join("home/proj")), None);
-        let whole = Machine::new(&Env::empty().with("HOME", base.join("home")).with("AMPLIHACK_HOME", &base));
+        let whole = GuardMachine::new(
+            &Env::empty().with_variable("HOME", base.join("home")).with_variable("AMPLIHACK_HOME", &base),
+        );
         assert_eq!(whole.state_around(&base.join("home/proj")), Some(base.clone()));
     }
 
@@ -448,8 +545,10 @@ mod tests {
         }
         symlink(&tree, session.join("repo")).unwrap();
         let of = |session: &Path| {
-            Machine::new(
-                &Env::empty().with("HOME", base.join("home")).with("AMPLIHACK_REMOTE_SESSION", session),
+            GuardMachine::new(
+                &Env::empty()
+                    .with_variable("HOME", base.join("home"))
+                    .with_variable("AMPLIHACK_REMOTE_SESSION", session),
             )
         };
         assert_eq!(denied(&of(&session), &session.join("exit")), [true, true]);

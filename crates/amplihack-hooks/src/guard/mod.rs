@@ -1,106 +1,152 @@
 //! The guard itself: the hook plane with the policy, the machine and the audit put in.
 
 mod engine;
+mod files;
 mod ledger;
 mod machine;
 mod policies;
+mod snapshot;
 
 use std::cell::OnceCell;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 
-use amplihack_policy::policy::Mode;
+use amplihack_policy::policy::PolicyMode;
 use amplihack_policy::{Decision, Event, Limits, Policy, RuleId, Verdict};
 use amplihack_utils::env::Env;
 
 pub use amplihack_policy::audit::DIRECTORY as AUDIT_DIRECTORY;
-pub use engine::{ENGINE_VAR, UnknownEngine, engine};
-pub(crate) use ledger::expect_denials;
-pub use ledger::{Ledger, denials};
-pub use machine::Machine;
-pub use policies::{GuardError, POLICY_VAR, mode, policy};
+pub use engine::{ENGINE_VAR, UnknownEngine, check_engine};
+pub use ledger::AuditLedger;
+pub use machine::GuardMachine;
+pub use policies::{GuardError, POLICY_VAR, load_policy, policy_mode};
+pub use snapshot::{PolicySnapshot, SNAPSHOT_FILE, SnapshotError};
 
-use crate::invocation::Invocation;
+use crate::hook_context::HookJudge;
+use crate::invocation::HookInvocation;
 use crate::once;
-use crate::plane::Judge;
+use crate::process::GuardParts;
 
 /// The rule of everything that is refused because the policy cannot be loaded.
 pub(crate) const NO_POLICY: RuleId = RuleId::new("hook/no-policy");
 
+/// The rule of everything that is refused because the policy that was pinned at the launch is gone or changed.
+pub(crate) const PINNED_POLICY: RuleId = RuleId::new("hook/pinned-policy");
+
 /// The rule of a call that a person granted.
 pub(crate) const GRANTED: RuleId = RuleId::new("once/granted");
 
-/// Runs a hook process to its end, as [`crate::process::serve`], with the policy and the audit of this machine.
-pub fn serve(arguments: impl IntoIterator<Item = OsString>, env: &Env) -> u8 {
-    let make = |invocation: &Invocation, env: &Env| -> Result<Box<dyn Judge>, String> {
-        engine(env).map_err(|error| error.to_string())?;
-        Ok(Box::new(Guard::of_launch(env, invocation.policy.as_deref(), invocation.launch.as_deref())))
+/// Runs a hook process to its end, as [`crate::process::serve_process`], with the policy and the audit of this machine.
+pub fn serve_guard(arguments: impl IntoIterator<Item = OsString>, env: &Env) -> u8 {
+    let make = |invocation: &HookInvocation, env: &Env| {
+        check_engine(env).map_err(|error| error.to_string())?;
+        let guard = PolicyGuard::from_invocation(env, invocation);
+        if let Some(cwd) = &invocation.cwd {
+            guard.keep_directory(cwd);
+        }
+        let env = guard.machine.env().clone();
+        Ok(GuardParts { judge: Box::new(guard), audit: Box::new(AuditLedger::new(&env)), env })
     };
-    crate::process::serve(arguments, env, &make, &Ledger::new(env))
+    crate::process::serve_process(arguments, env, &make, &AuditLedger::new(env))
 }
 
-/// Why the guard would stop an agent that works in `cwd` from writing the file `path`; `None` if it would not.
+/// The reason why the guard would stop an agent that works in `cwd` from writing the file `path`; `None` if it would not.
 pub fn refused_write(env: &Env, path: &Path, cwd: &Path) -> Option<String> {
-    let verdict = Guard::new(env, None).judge(&Event::Write { path, cwd });
+    let verdict = PolicyGuard::new(env, None).judge(&Event::Write { path, cwd });
     (verdict.decision >= Decision::Ask).then_some(verdict.reason)
 }
 
-/// The policy of this machine, loaded for the repository of the first thing that is judged.
+/// The policy of a launch as it was pinned, else that of this machine, loaded for the repository of the first thing that is judged.
 #[derive(Debug)]
-pub struct Guard {
-    pinned: Option<String>,
-    machine: Machine,
-    loaded: OnceCell<Result<Policy, String>>,
+pub struct PolicyGuard {
+    source: PolicySource,
+    machine: GuardMachine,
+    launch: Option<PathBuf>,
+    loaded: OnceCell<Result<Policy, NotLoaded>>,
 }
 
-impl Guard {
+/// The origin of the policy.
+#[derive(Debug)]
+enum PolicySource {
+    /// The policy's files, in the mode that the registration pins.
+    Files(Option<String>),
+    /// The snapshot of the launch.
+    Pinned(Result<PolicySnapshot, SnapshotError>),
+}
+
+/// The reason why nothing can be judged, and the rule that it is denied by.
+#[derive(Debug)]
+struct NotLoaded {
+    rule: RuleId,
+    why: String,
+}
+
+impl PolicyGuard {
     /// A guard with the mode that its registration pins.
     pub fn new(env: &Env, pinned: Option<&str>) -> Self {
-        Self::of_launch(env, pinned, None)
+        Self {
+            source: PolicySource::Files(pinned.map(str::to_owned)),
+            machine: GuardMachine::new(env),
+            launch: None,
+            loaded: OnceCell::new(),
+        }
     }
 
-    /// The same for the registration of a launch, which names the directory `launch`.
-    pub fn of_launch(env: &Env, pinned: Option<&str>, launch: Option<&Path>) -> Self {
+    /// The guard of a hook process: that of a launch is held to the snapshot which its registration names.
+    pub(crate) fn from_invocation(env: &Env, invocation: &HookInvocation) -> Self {
+        let launch = invocation.launch.as_deref();
+        let (source, env) = match (launch, &invocation.pin) {
+            (Some(launch), Some(pin)) => {
+                let snapshot = PolicySnapshot::open(launch, pin);
+                let env = snapshot.as_ref().map_or_else(|_| env.clone(), |snapshot| snapshot.pinned_env(env));
+                (PolicySource::Pinned(snapshot), env)
+            }
+            _ => (PolicySource::Files(invocation.policy.clone()), env.clone()),
+        };
         Self {
-            pinned: pinned.map(str::to_owned),
-            machine: Machine::of_launch(env, launch),
+            source,
+            machine: GuardMachine::for_launch(&env, launch),
+            launch: launch.map(Path::to_owned),
             loaded: OnceCell::new(),
         }
     }
 
     /// The policy in force in `cwd`.
-    fn policy(&self, cwd: &Path) -> &Result<Policy, String> {
+    fn loaded_policy(&self, cwd: &Path) -> &Result<Policy, NotLoaded> {
         self.loaded.get_or_init(|| {
-            policy(self.machine.env(), cwd, self.pinned.as_deref()).map_err(|error| error.to_string())
+            let env = self.machine.env();
+            let failed = |error: GuardError| NotLoaded {
+                rule: NO_POLICY,
+                why: format!("the policy cannot be loaded, so nothing is let through: {error}"),
+            };
+            match &self.source {
+                PolicySource::Files(mode) => load_policy(env, cwd, mode.as_deref()).map_err(failed),
+                PolicySource::Pinned(Ok(snapshot)) => snapshot.load_policy(env).map_err(failed),
+                PolicySource::Pinned(Err(error)) => Err(NotLoaded {
+                    rule: PINNED_POLICY,
+                    why: format!("{error}, so nothing is let through; start the session again"),
+                }),
+            }
         })
     }
 
-    /// A call that was stopped may have been granted once; else it is offered to be.
-    fn with_a_persons_yes(
-        &self,
-        event: &Event<'_>,
-        asker: Option<&once::Asker>,
-        verdict: Verdict,
-    ) -> Verdict {
-        let (Event::Shell { script, cwd }, Some(home)) = (event, self.machine.env().amplihack_home()) else {
-            return verdict;
-        };
-        let now = SystemTime::now();
+    /// A call that was stopped may have been granted once; else it can be.
+    ///
+    /// Only a launch knows of grants: without one a call stays stopped.
+    fn apply_grant(&self, event: &Event<'_>, asker: Option<&once::ToolCallKey>, verdict: Verdict) -> Verdict {
+        let (Event::Shell { script, cwd }, Some(launch)) = (event, &self.launch) else { return verdict };
         if verdict.decision < Decision::Ask {
             return verdict;
         }
-        if once::take(&home, script, cwd, asker, now) {
-            return Verdict {
+        match once::is_granted(launch, self.launcher_pid(), once::stopped_call(script, cwd, asker.cloned())) {
+            Some(true) => Verdict {
                 rule: Some(GRANTED),
                 reason: "granted once by a person".to_owned(),
-                ..Verdict::none()
-            };
-        }
-        match once::offer(&home, script, cwd, now) {
-            Some(id) => Verdict {
+                ..Verdict::no_objection()
+            },
+            Some(false) => Verdict {
                 reason: format!(
-                    "{}; a person can let exactly this through once, in a terminal of their own: `amplihack policy allow-once {id}`",
+                    "{}; a person can let exactly this through once, from another terminal: `amplihack policy pending`",
                     verdict.reason
                 ),
                 ..verdict
@@ -111,7 +157,7 @@ impl Guard {
 }
 
 /// The directory that decides which repository's policy holds.
-fn directory<'e>(event: &Event<'e>) -> &'e Path {
+fn event_directory<'e>(event: &Event<'e>) -> &'e Path {
     match *event {
         Event::Shell { cwd, .. }
         | Event::Write { cwd, .. }
@@ -121,37 +167,52 @@ fn directory<'e>(event: &Event<'e>) -> &'e Path {
     }
 }
 
-impl Judge for Guard {
+impl HookJudge for PolicyGuard {
+    fn launcher_pid(&self) -> Option<u32> {
+        match &self.source {
+            PolicySource::Pinned(Ok(snapshot)) => Some(snapshot.launcher()),
+            _ => None,
+        }
+    }
+
     fn judge(&self, event: &Event<'_>) -> Verdict {
         self.judge_for(event, None)
     }
 
-    fn judge_for(&self, event: &Event<'_>, asker: Option<&once::Asker>) -> Verdict {
-        match self.policy(directory(event)) {
+    fn judge_for(&self, event: &Event<'_>, asker: Option<&once::ToolCallKey>) -> Verdict {
+        match self.loaded_policy(event_directory(event)) {
             Ok(policy) => {
-                self.with_a_persons_yes(event, asker, policy.judge(event, &self.machine, &Limits::default()))
+                self.apply_grant(event, asker, policy.judge(event, &self.machine, &Limits::default()))
             }
             // Text that was only read is never held back.
-            Err(_) if matches!(event, Event::Content { .. }) => Verdict::none(),
-            Err(why) => Verdict::new(Decision::Deny, NO_POLICY, no_policy(why), Vec::new()),
+            Err(_) if matches!(event, Event::Content { .. }) => Verdict::no_objection(),
+            Err(NotLoaded { rule, why }) => {
+                Verdict::new(Decision::Deny, rule.clone(), why.as_str(), Vec::new())
+            }
         }
     }
 
-    fn notice(&self) -> Option<String> {
+    fn user_places(&self) -> Vec<PathBuf> {
+        let env = self.machine.env();
+        let home = env.home().map(|home| home.join(".claude"));
+        env.path("CLAUDE_CONFIG_DIR").into_iter().chain(home).collect()
+    }
+
+    fn keep_directory(&self, directory: &Path) {
+        self.machine.keep_directory(directory);
+    }
+
+    fn session_notice(&self) -> Option<String> {
         let cwd = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/"));
-        match self.policy(&cwd) {
-            Ok(policy) if policy.mode() == Mode::Observe => Some(
+        match self.loaded_policy(&cwd) {
+            Ok(policy) if policy.mode() == PolicyMode::Observe => Some(
                 "The policy of this session only observes: nothing is refused, what would have been is in the audit."
                     .to_owned(),
             ),
             Ok(_) => None,
-            Err(why) => Some(no_policy(why)),
+            Err(NotLoaded { why, .. }) => Some(why.clone()),
         }
     }
-}
-
-fn no_policy(why: &str) -> String {
-    format!("the policy cannot be loaded, so nothing is let through: {why}")
 }
 
 #[cfg(test)]
@@ -168,19 +229,19 @@ mod tests {
         std::fs::create_dir_all(repository.join(".amplihack")).unwrap();
         let rule = "[[rule]]\nhosts = ['bad.example']\ndecision = 'deny'\n";
         std::fs::write(repository.join(".amplihack/policy.toml"), rule).unwrap();
-        let env = Env::empty().with("HOME", dir.path());
+        let env = Env::empty().with_variable("HOME", dir.path());
         let input = json!({"tool_name": "WebFetch", "tool_input": {"url": "https://bad.example/x"}});
         for (cwd, expected) in [(&*repository, Decision::Deny), (dir.path(), Decision::None)] {
             let payload = serde_json::to_vec(&input).unwrap();
-            let call = crate::dialect::read(&payload, crate::HookEvent::PreToolUse, None, cwd).unwrap();
-            assert_eq!(crate::events::judge(&call, &Guard::new(&env, None)).decision, expected);
+            let call = crate::dialect::read_call(&payload, crate::HookEvent::PreToolUse, None, cwd).unwrap();
+            assert_eq!(crate::events::judge_call(&call, &PolicyGuard::new(&env, None)).decision, expected);
         }
     }
 
     #[test]
     fn servers_tools_are_held_to_what_they_would_do() {
         let dir = tempfile::tempdir().unwrap();
-        let env = Env::empty().with("HOME", dir.path());
+        let env = Env::empty().with_variable("HOME", dir.path());
         for (tool, input, expected) in [
             ("mcp__desktop__start_process", json!({"command": "rm -rf /"}), Decision::Deny),
             ("mcp__ci__trigger", json!({"command": "rm -rf /"}), Decision::Deny),
@@ -206,8 +267,8 @@ mod tests {
         ] {
             let payload = serde_json::to_vec(&json!({"tool_name": tool, "tool_input": input})).unwrap();
             let call =
-                crate::dialect::read(&payload, crate::HookEvent::PreToolUse, None, dir.path()).unwrap();
-            let verdict = crate::events::judge(&call, &Guard::new(&env, None));
+                crate::dialect::read_call(&payload, crate::HookEvent::PreToolUse, None, dir.path()).unwrap();
+            let verdict = crate::events::judge_call(&call, &PolicyGuard::new(&env, None));
             assert_eq!(verdict.decision, expected, "{tool} {input}: {verdict:?}");
         }
     }

@@ -1,14 +1,16 @@
-//! Which policy holds in a directory: the built-in rules, the system's, the repository's and the user's files, and the mode.
+//! The policy that holds in a directory: the built-in rules, the system's, the repository's and the user's files, and the mode.
 
 use std::path::{Path, PathBuf};
 
-use amplihack_policy::policy::Mode;
-use amplihack_policy::user::{Layer, Owner, PolicyError, REPOSITORY_FILE, USER_FILE};
+use amplihack_policy::policy::PolicyMode;
+use amplihack_policy::user::{Layer, PolicyError, PolicyLayerOwner, REPOSITORY_FILE, USER_FILE};
 use amplihack_policy::{Policy, XpiaSettings};
-use amplihack_utils::config::{Config, ConfigError};
+use amplihack_utils::config::{ConfigError, LayeredConfig};
 use amplihack_utils::env::Env;
-use amplihack_utils::error::Explain;
+use amplihack_utils::error::ErrorExplanation;
 use amplihack_utils::fs::repository_root;
+
+use super::snapshot::SnapshotError;
 
 /// The variable that asks for a mode.
 pub const POLICY_VAR: &str = "AMPLIHACK_POLICY";
@@ -16,7 +18,7 @@ pub const POLICY_VAR: &str = "AMPLIHACK_POLICY";
 /// The system's policy.
 const SYSTEM_FILE: &str = "/etc/amplihack/policy.toml";
 
-/// Why no policy is in force.
+/// The reason why no policy is in force.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum GuardError {
@@ -29,51 +31,63 @@ pub enum GuardError {
     /// A registration pins a mode that there is none of.
     #[error("the registration pins the policy's mode to {0:?}; run `amplihack install` again")]
     Pinned(String),
+    /// The session around a launch pinned its policy, and that is not to be had.
+    #[error("this launch is inside a session of amplihack, whose policy holds for it too: {0}")]
+    OuterPolicy(SnapshotError),
 }
 
-impl Explain for GuardError {
+impl ErrorExplanation for GuardError {
     fn kind(&self) -> &'static str {
         match self {
             Self::Policy(error) => error.kind(),
             Self::Config(error) => error.kind(),
             Self::Pinned(_) => "bad_pinned_mode",
+            Self::OuterPolicy(_) => "outer_policy",
         }
     }
 }
 
 /// The policy for what happens in `cwd`, in the mode that is `pinned` or configured.
-pub fn policy(env: &Env, cwd: &Path, pinned: Option<&str>) -> Result<Policy, GuardError> {
-    let repository = repository_root(cwd);
-    let files = [
-        (Owner::System, Some(PathBuf::from(SYSTEM_FILE))),
-        (Owner::Repository, repository.map(|root| root.join(REPOSITORY_FILE))),
-        (Owner::User, env.config_home().map(|home| home.join(USER_FILE))),
-    ];
-    let mut layers = Vec::new();
-    for (owner, file) in files {
-        let Some(file) = file else { continue };
-        layers.extend(Layer::read(owner, &file)?);
-    }
-    let policy = Policy::load(&layers)?.with_mode(mode(env, cwd, pinned)?);
+pub fn load_policy(env: &Env, cwd: &Path, pinned: Option<&str>) -> Result<Policy, GuardError> {
+    let layers = policy_layers(env, cwd)?;
+    let policy = Policy::load(&layers)?.with_mode(policy_mode(env, cwd, pinned)?);
     Ok(policy.with_xpia(XpiaSettings::from_env(env)))
+}
+
+/// The policy files that count in `cwd`, the weakest first, whether they are there or not.
+pub(super) fn policy_files(env: &Env, cwd: &Path) -> Vec<(PolicyLayerOwner, PathBuf)> {
+    let repository =
+        repository_root(cwd).map(|root| (PolicyLayerOwner::Repository, root.join(REPOSITORY_FILE)));
+    let user = env.config_home().map(|home| (PolicyLayerOwner::User, home.join(USER_FILE)));
+    [Some((PolicyLayerOwner::System, PathBuf::from(SYSTEM_FILE))), repository, user]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+/// The content of the policy files that count in `cwd`.
+pub(super) fn policy_layers(env: &Env, cwd: &Path) -> Result<Vec<Layer>, PolicyError> {
+    let read = |(owner, file): (PolicyLayerOwner, PathBuf)| Layer::read(owner, &file).transpose();
+    policy_files(env, cwd).into_iter().filter_map(read).collect()
 }
 
 /// The mode of a hook process: `pinned`, else what configuration files say; the variable may only tighten it.
 ///
 /// An agent can set variables for what it starts, so a variable never loosens.
-pub fn mode(env: &Env, cwd: &Path, pinned: Option<&str>) -> Result<Mode, GuardError> {
+pub fn policy_mode(env: &Env, cwd: &Path, pinned: Option<&str>) -> Result<PolicyMode, GuardError> {
     let base = if let Some(pinned) = pinned {
         pinned.parse().map_err(|_| GuardError::Pinned(pinned.to_owned()))?
     } else {
         let mut files_only = env.clone();
         files_only.remove(POLICY_VAR);
-        configured(&Config::load(&files_only, cwd, &[])?)
+        configured_mode(&LayeredConfig::load(&files_only, cwd, &[])?)
     };
-    let asked: Option<Mode> = env.text(POLICY_VAR).and_then(|text| text.to_ascii_lowercase().parse().ok());
-    Ok(Mode::tighten(Some(base), asked.unwrap_or(base)))
+    let asked: Option<PolicyMode> =
+        env.text(POLICY_VAR).and_then(|text| text.to_ascii_lowercase().parse().ok());
+    Ok(base.max(asked.unwrap_or(base)))
 }
 
-fn configured(config: &Config) -> Mode {
+fn configured_mode(config: &LayeredConfig) -> PolicyMode {
     config.policy().parse().unwrap_or_default()
 }
 
@@ -87,41 +101,41 @@ mod tests {
     fn a_variable_only_tightens() {
         let cwd = Path::new("/");
         for (pinned, variable, expected) in [
-            (Some("standard"), "observe", Mode::Standard),
-            (Some("standard"), "strict", Mode::Strict),
-            (Some("observe"), "standard", Mode::Standard),
-            (Some("strict"), "observe", Mode::Strict),
-            (Some("observe"), "nonsense", Mode::Observe),
-            (None, "observe", Mode::Standard),
-            (None, "strict", Mode::Strict),
+            (Some("standard"), "observe", PolicyMode::Standard),
+            (Some("standard"), "strict", PolicyMode::Strict),
+            (Some("observe"), "standard", PolicyMode::Standard),
+            (Some("strict"), "observe", PolicyMode::Strict),
+            (Some("observe"), "nonsense", PolicyMode::Observe),
+            (None, "observe", PolicyMode::Standard),
+            (None, "strict", PolicyMode::Strict),
         ] {
-            let env = Env::empty().with(POLICY_VAR, variable);
-            assert_eq!(mode(&env, cwd, pinned).unwrap(), expected, "{pinned:?} {variable}");
+            let env = Env::empty().with_variable(POLICY_VAR, variable);
+            assert_eq!(policy_mode(&env, cwd, pinned).unwrap(), expected, "{pinned:?} {variable}");
         }
-        assert!(matches!(mode(&Env::empty(), cwd, Some("lax")), Err(GuardError::Pinned(_))));
+        assert!(matches!(policy_mode(&Env::empty(), cwd, Some("lax")), Err(GuardError::Pinned(_))));
     }
 
     #[test]
     fn the_users_file_may_choose_the_mode_and_a_repositorys_may_not() {
         let dir = tempfile::tempdir().unwrap();
-        let env = Env::empty().with("HOME", dir.path());
+        let env = Env::empty().with_variable("HOME", dir.path());
         let repository = dir.path().join("r");
         fs::create_dir_all(repository.join(".git")).unwrap();
         fs::create_dir_all(repository.join(".amplihack")).unwrap();
         fs::write(repository.join(".amplihack/config.toml"), "policy = \"observe\"\n").unwrap();
-        assert_eq!(mode(&env, &repository, None).unwrap(), Mode::Standard);
+        assert_eq!(policy_mode(&env, &repository, None).unwrap(), PolicyMode::Standard);
         fs::create_dir_all(dir.path().join(".config/amplihack")).unwrap();
         fs::write(dir.path().join(".config/amplihack/config.toml"), "policy = \"observe\"\n").unwrap();
-        assert_eq!(mode(&env, &repository, None).unwrap(), Mode::Observe);
+        assert_eq!(policy_mode(&env, &repository, None).unwrap(), PolicyMode::Observe);
     }
 
     #[test]
     fn a_policy_that_cannot_be_read_is_none() {
         let dir = tempfile::tempdir().unwrap();
-        let env = Env::empty().with("HOME", dir.path());
-        policy(&env, dir.path(), None).unwrap();
+        let env = Env::empty().with_variable("HOME", dir.path());
+        load_policy(&env, dir.path(), None).unwrap();
         fs::create_dir_all(dir.path().join(".config/amplihack/policy.toml")).unwrap();
-        let error = policy(&env, dir.path(), None).unwrap_err();
+        let error = load_policy(&env, dir.path(), None).unwrap_err();
         assert!(error.to_string().contains("policy.toml"), "{error}");
     }
 }

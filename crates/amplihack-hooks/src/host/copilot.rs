@@ -3,50 +3,86 @@
 use std::path::{Path, PathBuf};
 
 use amplihack_utils::agent_binary::AgentBinary;
-use amplihack_utils::fs::repository_root;
-use serde_json::Value;
+use amplihack_utils::env::Env;
+use amplihack_utils::fs::{read_limited, repository_root};
+use serde_json::{Value, json};
 
-use super::{Host, Speech, claude, has};
-use crate::dialect::{Answers, Kind};
+use super::{DialectSpec, HookHost, HostLaunchHooks, LaunchContext, claude, has_any};
+use crate::acting::ActingPlace;
+use crate::dialect::{AnswerEffects, ToolKind};
 use crate::event::HookEvent;
-use crate::switches::{KEY, says_so};
+use crate::registration::in_claudes_format;
+use crate::staging;
+use crate::switches::{KEY, LIMIT, has_bool};
 
-pub(super) static HOST: Host = Host {
+pub(super) static HOST: HookHost = HookHost {
     event_name: HookEvent::claude_name,
     second: 1,
+    longest: super::DAYS_IN_SECONDS,
+    end_seconds: u32::MAX,
     end_is_stop: true,
     plain_json: false,
     reads: |_| true,
-    bring: claude::plugin,
-    switched_off: |_, cwd| Some((switched_off(cwd)?, KEY)),
+    bring: |launch| Ok(plugin_directory(launch)),
+    switched_off,
     left_out: |_, _, _| None,
     trusts: |_, _| true,
+    asks_before_each: false,
+    asks_by: None,
     trusted_by: None,
+    acts: &[
+        ActingPlace::OthersBelow(".github/hooks", staging::is_own_file),
+        ActingPlace::Settings(".claude/settings.json", claude::HARMLESS),
+        ActingPlace::Settings(".claude/settings.local.json", claude::HARMLESS),
+        ActingPlace::Settings(".github/copilot/settings.json", claude::HARMLESS),
+        ActingPlace::Settings(".github/copilot/settings.local.json", claude::HARMLESS),
+        ActingPlace::Servers(".mcp.json"),
+        ActingPlace::Below(".github/extensions"),
+    ],
+    unheld: &[],
+    held_by_settings: false,
+    starts: starts_repository_files,
+    instructions: |_, _, _| None,
+    pinned: &[],
 };
 
 /// A hook that is registered by one of Copilot's own event names.
-pub(super) static OWN: Speech = Speech {
+pub(super) static OWN: DialectSpec = DialectSpec {
     host: AgentBinary::Copilot,
     name: "copilot",
     sent: |payload| {
-        has(payload, &["sessionId", "toolName", "toolArgs", "hookName"])
-            && !has(payload, &["hook_event_name", "session_id", "tool_name", "tool_input"])
+        has_any(payload, &["sessionId", "toolName", "toolArgs", "hookName"])
+            && !has_any(payload, &["hook_event_name", "session_id", "tool_name", "tool_input"])
     },
-    answers: Answers { nested: false, deny_code: 0, asks: true, allows: true, nested_context: false },
+    answers: AnswerEffects {
+        nested: false,
+        deny_code: 0,
+        asks: true,
+        allows: true,
+        nested_context: false,
+        stderr_counts: false,
+    },
     tools: TOOLS,
 };
 
 /// A hook that is registered by one of Claude's event names.
-pub(super) static AS_CLAUDE: Speech = Speech {
+pub(super) static AS_CLAUDE: DialectSpec = DialectSpec {
     host: AgentBinary::Copilot,
     name: "copilot in Claude's dialect",
     // Copilot alone says the time in Claude's dialect.
     sent: |payload| {
-        has(payload, &["hook_event_name", "session_id", "tool_name", "tool_input"])
+        has_any(payload, &["hook_event_name", "session_id", "tool_name", "tool_input"])
             && payload.get("timestamp").is_some_and(Value::is_string)
     },
     // Copilot drops every reason when the code is not 0.
-    answers: Answers { nested: true, deny_code: 0, asks: true, allows: true, nested_context: false },
+    answers: AnswerEffects {
+        nested: true,
+        deny_code: 0,
+        asks: true,
+        allows: true,
+        nested_context: false,
+        stderr_counts: false,
+    },
     tools: TOOLS,
 };
 
@@ -59,7 +95,79 @@ const IN_DIRECTORY: &[&str] = &[
     ".github/copilot/settings.local.json",
 ];
 
-fn switched_off(cwd: &Path) -> Option<PathBuf> {
+/// The settings of a machine's administrator.
+const MANAGED: &str = "/etc/github-copilot/managed-settings.json";
+/// The one of them by which the hooks of a launch are left out.
+const MANAGED_ONLY: &str = "allowManagedHooksOnly";
+
+/// A plugin directory, which Copilot reads once, when it starts.
+fn plugin_directory(launch: &LaunchContext<'_>) -> HostLaunchHooks {
+    let manifest = json!({
+        "name": "amplihack",
+        "version": env!("CARGO_PKG_VERSION"),
+        "description": "the guard of this amplihack launch",
+    });
+    HostLaunchHooks {
+        values: vec![launch.directory.into()],
+        files: vec![
+            (".claude-plugin/plugin.json", format!("{manifest:#}\n")),
+            ("hooks/hooks.json", format!("{:#}\n", in_claudes_format(launch.hooks))),
+        ],
+        variables: Vec::new(),
+    }
+}
+
+/// Variables by which Copilot starts what a repository has in any folder, if they are exactly this.
+const STARTS: (&[&str], &str) = (
+    &[
+        "COPILOT_ALLOW_ALL",
+        "GITHUB_COPILOT_PROMPT_MODE_EXTENSIONS",
+        "GITHUB_COPILOT_PROMPT_MODE_REPO_HOOKS",
+        "GITHUB_COPILOT_PROMPT_MODE_WORKSPACE_MCP",
+    ],
+    "true",
+);
+
+/// Reports whether Copilot starts files of a repository in `cwd`: where its user trusts the folder or one above, an editor may do so, or a
+/// variable says so. Elsewhere it starts nothing of it, and no flag makes it distrust a folder.
+fn starts_repository_files(env: &Env, cwd: &Path) -> bool {
+    if STARTS.0.iter().any(|name| env.text(name) == Some(STARTS.1)) {
+        return true;
+    }
+    let in_home = |below: &str| env.home().map(|home| home.join(below));
+    let config = env.path("XDG_CONFIG_HOME").map(|config| config.join(".copilot"));
+    let own = [env.path("COPILOT_HOME"), in_home(".copilot"), config, in_home(".config/.copilot")];
+    own.into_iter().flatten().any(|own| {
+        let has_editor = std::fs::read_dir(own.join("ide")).is_ok_and(|mut files| files.next().is_some());
+        has_editor || trusts_folder(&own.join("config.json"), cwd)
+    })
+}
+
+/// Reports whether the file of Copilot's state names `cwd` or a directory above it as trusted, or cannot be understood.
+fn trusts_folder(file: &Path, cwd: &Path) -> bool {
+    let Ok(text) = read_limited(file, LIMIT) else { return file.exists() };
+    let Ok(state) = crate::settings::parse_value(&String::from_utf8_lossy(&text)) else { return true };
+    let real = cwd.canonicalize().unwrap_or_else(|_| cwd.to_owned());
+    let folders = ["trustedFolders", "trusted_folders"].map(|key| state[key].as_array().cloned());
+    let is_above = |folder: &Path| {
+        let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+        real.starts_with(&folder) || cwd.starts_with(&folder)
+    };
+    folders
+        .into_iter()
+        .flatten()
+        .flatten()
+        .any(|folder| folder.as_str().is_some_and(|path| is_above(path.as_ref())))
+}
+
+fn switched_off(_: &Env, cwd: Option<&Path>) -> Option<(PathBuf, &'static str)> {
+    if has_bool(Path::new(MANAGED), MANAGED_ONLY, true) {
+        return Some((MANAGED.into(), MANAGED_ONLY));
+    }
+    Some((disabling_file(cwd?)?, KEY))
+}
+
+fn disabling_file(cwd: &Path) -> Option<PathBuf> {
     let root = repository_root(cwd);
     let directories = cwd.ancestors().take_while(|directory| {
         // Beyond the repository's root nothing is its own; without a repository only the directory itself counts.
@@ -67,47 +175,49 @@ fn switched_off(cwd: &Path) -> Option<PathBuf> {
     });
     directories
         .flat_map(|directory| IN_DIRECTORY.iter().map(|file| directory.join(file)))
-        .find(|file| says_so(file, KEY, true))
+        .find(|file| has_bool(file, KEY, true))
 }
 
-const TOOLS: &[(&str, Kind)] = &[
-    ("bash", Kind::Shell),
-    ("shell", Kind::Shell),
-    ("powershell", Kind::Shell),
-    ("write_bash", Kind::Shell),
-    ("write_powershell", Kind::Shell),
-    ("read_bash", Kind::Other),
-    ("read_powershell", Kind::Other),
-    ("stop_bash", Kind::Other),
-    ("stop_powershell", Kind::Other),
-    ("list_bash", Kind::Other),
-    ("create", Kind::Write),
-    ("write", Kind::Write),
-    ("edit", Kind::Edit),
-    ("str_replace", Kind::Edit),
-    ("str_replace_editor", Kind::Edit),
-    ("insert", Kind::Edit),
-    ("apply_patch", Kind::Edit),
-    ("view", Kind::Read),
-    ("read", Kind::Read),
-    ("show_file", Kind::Read),
-    ("grep", Kind::Read),
-    ("rg", Kind::Read),
-    ("glob", Kind::Read),
-    ("web_fetch", Kind::Fetch),
-    ("webfetch", Kind::Fetch),
-    ("web_search", Kind::Other),
-    ("task", Kind::Agent),
-    ("agent", Kind::Agent),
-    ("read_agent", Kind::Other),
-    ("list_agents", Kind::Other),
-    ("report_intent", Kind::Other),
-    ("update_todo", Kind::Other),
-    ("ask_user", Kind::Other),
-    ("skill", Kind::Other),
-    ("sql", Kind::Other),
-    ("store_memory", Kind::Other),
-    ("fetch_copilot_cli_documentation", Kind::Other),
+const TOOLS: &[(&str, ToolKind)] = &[
+    ("bash", ToolKind::Shell),
+    ("shell", ToolKind::Shell),
+    ("powershell", ToolKind::Shell),
+    ("write_bash", ToolKind::Shell),
+    ("write_powershell", ToolKind::Shell),
+    ("read_bash", ToolKind::Other),
+    ("read_powershell", ToolKind::Other),
+    ("stop_bash", ToolKind::Other),
+    ("stop_powershell", ToolKind::Other),
+    ("list_bash", ToolKind::Other),
+    ("create", ToolKind::Write),
+    ("write", ToolKind::Write),
+    ("edit", ToolKind::Edit),
+    ("str_replace", ToolKind::Edit),
+    ("str_replace_editor", ToolKind::Edit),
+    ("insert", ToolKind::Edit),
+    ("apply_patch", ToolKind::Edit),
+    ("view", ToolKind::Read),
+    ("read", ToolKind::Read),
+    ("show_file", ToolKind::Read),
+    ("grep", ToolKind::Read),
+    ("rg", ToolKind::Read),
+    ("glob", ToolKind::Read),
+    ("web_fetch", ToolKind::Fetch),
+    ("webfetch", ToolKind::Fetch),
+    ("web_search", ToolKind::Other),
+    ("task", ToolKind::Agent),
+    ("agent", ToolKind::Agent),
+    ("read_agent", ToolKind::Other),
+    ("list_agents", ToolKind::Other),
+    ("report_intent", ToolKind::Other),
+    ("update_todo", ToolKind::Other),
+    ("ask_user", ToolKind::Other),
+    ("skill", ToolKind::Other),
+    ("sql", ToolKind::Other),
+    ("session_store_sql", ToolKind::Other),
+    ("write_agent", ToolKind::Other),
+    ("store_memory", ToolKind::Other),
+    ("fetch_copilot_cli_documentation", ToolKind::Other),
 ];
 
 #[cfg(test)]
@@ -134,7 +244,7 @@ mod tests {
             let file = base.join(file);
             fs::create_dir_all(file.parent().unwrap()).unwrap();
             fs::write(&file, "{ // why\n \"disableAllHooks\": true,\n}").unwrap();
-            let found = switched_off(&cwd);
+            let found = disabling_file(&cwd);
             assert_eq!(found, counts.then(|| file.clone()), "{}", file.display());
             fs::remove_file(&file).unwrap();
         }

@@ -1,61 +1,62 @@
-//! Why a call cannot be granted.
+//! Errors of granting a stopped call.
 
-use std::io;
-use std::path::PathBuf;
+use amplihack_utils::error::{ErrorExplanation, ExitKind};
 
-use amplihack_utils::error::{ExitKind, Explain};
+use super::StoppedCallId;
 
-use super::Id;
-
-/// Why a call cannot be granted.
+/// The reason why a call cannot be granted.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OnceError {
     /// The text is no id.
-    #[error("`{}` is not the id of a stopped call; copy the id after `allow-once` from the message", text.escape_debug())]
+    #[error("`{}` is not the id of a stopped call; `amplihack policy pending` lists them", text.escape_debug())]
     NoId {
         /// The text.
         text: String,
     },
-    /// No stopped call has this id, or it was granted before.
+    /// No running session has a stopped call of this id.
     #[error(
-        "no stopped call has the id {id}, or it was granted before; let the agent try again and take the new id"
+        "no running session has a stopped call with the id {id}; `amplihack policy pending` lists those that can be allowed"
     )]
     Unknown {
         /// The id.
-        id: Id,
+        id: StoppedCallId,
     },
-    /// The call was stopped too long ago.
-    #[error("the call {id} was stopped more than a day ago; let the agent try again and take the new id")]
-    Expired {
-        /// The id.
-        id: Id,
-    },
-    /// The system refuses.
-    #[error("{}: {source}; check that the directory is yours and has room", path.display())]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// What the system says.
-        source: io::Error,
+    /// No launch listens.
+    #[error(
+        "no session runs that was started with amplihack; only such a session can be told to let a call through once"
+    )]
+    NoSession,
+    /// The session takes this process for an agent's.
+    #[error("only a person may allow a call, and the session cannot see that one asks: {why}")]
+    NotAPerson {
+        /// The reason why the asking process does not count as a person's, for people.
+        why: String,
     },
 }
 
-impl Explain for OnceError {
+impl ErrorExplanation for OnceError {
     fn kind(&self) -> &'static str {
         match self {
             Self::NoId { .. } => "once_no_id",
             Self::Unknown { .. } => "once_unknown",
-            Self::Expired { .. } => "once_expired",
-            Self::Io { .. } => "once_io",
+            Self::NoSession => "once_no_session",
+            Self::NotAPerson { .. } => "denied",
         }
     }
 
-    fn exit(&self) -> ExitKind {
+    fn hint(&self) -> Option<String> {
+        match self {
+            Self::NotAPerson { .. } => Some("run it in another terminal window, opened by you".to_owned()),
+            _ => None,
+        }
+    }
+
+    fn exit_kind(&self) -> ExitKind {
         match self {
             Self::NoId { .. } => ExitKind::Usage,
-            Self::Unknown { .. } | Self::Expired { .. } => ExitKind::NotFound,
-            Self::Io { .. } => ExitKind::Failed,
+            Self::Unknown { .. } | Self::NoSession => ExitKind::NotFound,
+            Self::NotAPerson { .. } => ExitKind::Denied,
         }
     }
 }

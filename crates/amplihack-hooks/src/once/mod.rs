@@ -1,144 +1,175 @@
-//! A user's one-time yes: a call that was stopped leaves an id, a person grants it, and the same call goes through once.
+//! A person's one-time yes to a stopped call: what a hook asks its launch, and what a person asks the launches of this user.
 //!
-//! All of it lies below `$AMPLIHACK_HOME/once`: a file for each stopped call, and a directory of grants that is only there while
-//! there are grants, so that a call costs one failed look when nobody said yes to anything.
+//! Grants are in the memory of a launch alone. A session without a launch has none.
 
 mod error;
 mod id;
-mod store;
-#[cfg(test)]
-mod tests;
 
-use std::ffi::OsString;
+use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
 use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
-use amplihack_agent::profile;
-use amplihack_policy::secrets::redact;
+use amplihack_agent::agent_profile;
+use amplihack_policy::secrets::redact_credentials;
 use amplihack_utils::agent_binary::{AgentBinary, MARK_VAR};
 use amplihack_utils::env::Env;
-use amplihack_utils::fs::{Durability, write_atomic};
-use amplihack_utils::launcher_context::SESSION_VAR;
+use amplihack_utils::hex::to_hex;
+use amplihack_utils::launcher_context::{SESSION_VAR, SessionId, sessions_directory};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use crate::channel::{self, HookMessage, LaunchReply, SOCKET};
+use crate::injection::launch_directories;
 
 pub use error::OnceError;
-pub use id::Id;
-use store::{Record, seconds};
+pub use id::StoppedCallId;
 
-/// How long a grant waits for its call.
+/// The time that a grant waits for its call.
 pub const GRANTED_FOR: Duration = Duration::from_mins(10);
-/// How long a stopped call can be granted.
-pub(crate) const OFFERED_FOR: Duration = Duration::from_hours(24);
-/// Stopped calls that are kept; beyond them the oldest goes.
-pub(crate) const OFFERS: usize = 64;
+/// The time for which a stopped call can be granted.
+pub const OFFERED_FOR: Duration = Duration::from_hours(24);
 
 /// Characters of a command that are kept, to show a person what the id is about.
 const SHOWN_CHARS: usize = 200;
 
-/// A stopped call that was granted.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Pending {
-    /// Its id.
-    pub id: Id,
+/// The names of directories of launches that are not with their session, as far as their sessions' ids.
+pub const ASIDE_PREFIX: &str = "amplihack-hooks-";
+
+/// A call that the policy stopped, as its launch remembers it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoppedCall {
+    /// Of the command and the directory.
+    pub hash: String,
+    /// The beginning of the command, without credentials.
+    pub command: String,
+    /// The directory; what is not UTF-8 in it is replaced.
+    pub cwd: String,
+    /// The tool call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asker: Option<ToolCallKey>,
+}
+
+/// A stopped call as a person sees it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PendingCall {
+    /// The id by which a person grants the call.
+    pub id: StoppedCallId,
     /// The beginning of the command, without credentials.
     pub command: String,
     /// The directory.
-    pub cwd: PathBuf,
-    /// Until when the call may come.
-    pub until: SystemTime,
+    pub cwd: String,
 }
 
-/// One tool call of one session, as its host names it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Asker(String);
+/// A tool call of a session, as its host names it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ToolCallKey(String);
 
-impl Asker {
+impl ToolCallKey {
     /// The tool call `call_id` of a session; `None` where the host does not name both.
     pub fn new(session: Option<&str>, call_id: Option<&str>) -> Option<Self> {
         let named = |name: Option<&str>| name.filter(|name| !name.is_empty()).map(str::to_owned);
-        Some(Self(store::hash(named(call_id)?.as_bytes(), Path::new(&named(session)?))))
+        Some(Self(hash(named(call_id)?.as_bytes(), Path::new(&named(session)?))))
     }
 }
 
-/// Keeps a stopped call in `home`, amplihack's own directory, and returns the id that grants it.
-///
-/// The same call in the same directory keeps its id. `None` if it cannot be kept: then nothing can be granted, and the call stays
-/// stopped.
-pub fn offer(home: &Path, script: &[u8], cwd: &Path, now: SystemTime) -> Option<Id> {
-    let hash = store::hash(script, cwd);
-    let offers = store::offers(home, now);
-    if let Some((id, _)) = offers.iter().find(|(_, record)| record.hash == hash) {
-        return Some(id.clone());
+/// The stopped command `script` in `cwd`.
+pub fn stopped_call(script: &[u8], cwd: &Path, asker: Option<ToolCallKey>) -> StoppedCall {
+    StoppedCall {
+        hash: hash(script, cwd),
+        command: redact_credentials(&String::from_utf8_lossy(script)).chars().take(SHOWN_CHARS).collect(),
+        cwd: cwd.to_string_lossy().into_owned(),
+        asker,
     }
-    // The newest come last.
-    for (id, _) in offers.iter().rev().skip(OFFERS - 1) {
-        let _ = fs::remove_file(store::offer(home, id));
-    }
-    let id = Id::new(&hash)?;
-    let text = redact(&String::from_utf8_lossy(script)).chars().take(SHOWN_CHARS).collect();
-    let record = Record { hash, at: seconds(now), command: text, cwd: cwd.to_path_buf() };
-    store::write(&store::offer(home, &id), &record).ok()?;
-    Some(id)
 }
 
-/// Grants the stopped call `id`: for [`GRANTED_FOR`] the same command in the same directory goes through, once.
+/// Reports whether a person granted `call` to the launch whose directory is `launch`, which keeps it for them else. `None` if the launch
+/// cannot be asked, or another process than `launcher` answers.
+pub(crate) fn is_granted(launch: &Path, launcher: Option<u32>, call: StoppedCall) -> Option<bool> {
+    let message = HookMessage::Stopped(call);
+    let reply = match launcher {
+        Some(launcher) => channel::request_reply_from(launch, launcher, &message),
+        None => channel::request_reply(launch, &message),
+    };
+    match reply.ok()? {
+        LaunchReply::Granted => Some(true),
+        LaunchReply::NotGranted => Some(false),
+        _ => None,
+    }
+}
+
+/// The stopped calls of all running sessions of this user, each with the directory of its launch.
 ///
 /// # Errors
-/// There is no such call, it is too old, or the grant cannot be written.
-pub fn grant(home: &Path, id: &str, now: SystemTime) -> Result<Pending, OnceError> {
-    let id = Id::parse(id).ok_or_else(|| OnceError::NoId { text: id.to_owned() })?;
-    let unknown = || OnceError::Unknown { id: id.clone() };
-    let path = store::offer(home, &id);
-    // Of two who grant the same id, one gets the file.
-    let claimed = path.with_extension("claimed");
-    fs::rename(&path, &claimed).map_err(|error| match error.kind() {
-        std::io::ErrorKind::NotFound => unknown(),
-        _ => OnceError::Io { path: path.clone(), source: error },
-    })?;
-    let record = store::read(&claimed);
-    let granted = record.ok_or_else(unknown).and_then(|record| {
-        if store::is_over(record.at, OFFERED_FOR, now) {
-            return Err(OnceError::Expired { id: id.clone() });
+/// No session takes this process for a person's, or none runs.
+pub fn pending_calls(env: &Env) -> Result<Vec<(PathBuf, PendingCall)>, OnceError> {
+    let (mut found, mut asked, mut refused) = (Vec::new(), false, None);
+    for launch in listening_launches(env) {
+        match channel::request_reply(&launch, &HookMessage::ListStopped) {
+            Ok(LaunchReply::StoppedCalls { calls }) => {
+                asked = true;
+                found.extend(calls.into_iter().map(|call| (launch.clone(), call)));
+            }
+            Ok(LaunchReply::NotAPerson { why }) => refused = Some(why),
+            _ => {}
         }
-        let grant = Record { at: seconds(now), ..record };
-        let path = store::grant(home, &grant.hash);
-        store::write(&path, &grant).map_err(|source| OnceError::Io { path, source })?;
-        Ok(Pending { id: id.clone(), command: grant.command, cwd: grant.cwd, until: now + GRANTED_FOR })
-    });
-    if matches!(granted, Err(OnceError::Io { .. } | OnceError::Unknown { .. })) {
-        // It may be tried again, by a newer version where this one cannot read it.
-        let _ = fs::rename(&claimed, &path);
-    } else {
-        let _ = fs::remove_file(&claimed);
     }
-    granted
+    match refused {
+        Some(why) if !asked => Err(OnceError::NotAPerson { why }),
+        _ if !asked => Err(OnceError::NoSession),
+        _ => Ok(found),
+    }
 }
 
-/// Whether a person granted this call; the grant is used up by asking. Of two equal calls at the same time one gets it.
+/// Grants the stopped call `id` of a running session: for [`GRANTED_FOR`] the same command in the same directory goes through, once.
 ///
-/// A host may ask more than once about one tool call: `asker`, which is the tool call, gets the same answer while the grant lasts.
-pub fn take(home: &Path, script: &[u8], cwd: &Path, asker: Option<&Asker>, now: SystemTime) -> bool {
-    let grants = store::grants(home);
-    // The directory is there only while something is granted: the usual answer costs one look.
-    if fs::symlink_metadata(&grants).is_err() {
-        return false;
+/// # Errors
+/// There is no such call, or its session does not take this process for a person's.
+pub fn grant_call(env: &Env, id: &str) -> Result<PendingCall, OnceError> {
+    let id = StoppedCallId::parse(id).ok_or_else(|| OnceError::NoId { text: id.to_owned() })?;
+    let (mut asked, mut refused) = (false, None);
+    for launch in listening_launches(env) {
+        match channel::request_reply(&launch, &HookMessage::Grant { id: id.clone() }) {
+            Ok(LaunchReply::GrantMade(call)) => return Ok(call),
+            Ok(LaunchReply::NotAPerson { why }) => refused = Some(why),
+            Ok(LaunchReply::NoSuchCall) => asked = true,
+            _ => {}
+        }
     }
-    let hash = store::hash(script, cwd);
-    let path = store::grant(home, &hash);
-    let holds = |record: &Record| record.hash == hash && !store::is_over(record.at, GRANTED_FOR, now);
-    let Some(asker) = asker else {
-        let Some(record) = store::read(&path) else { return false };
-        // Whoever removes the file has the grant.
-        let taken = fs::remove_file(&path).is_ok();
-        let _ = fs::remove_dir(&grants);
-        return taken && holds(&record);
+    Err(match refused {
+        Some(why) => OnceError::NotAPerson { why },
+        None if asked => OnceError::Unknown { id },
+        None => OnceError::NoSession,
+    })
+}
+
+/// The directories in which launches of this user listen.
+fn listening_launches(env: &Env) -> Vec<PathBuf> {
+    let below = |parent: &Path| -> Vec<OsString> {
+        fs::read_dir(parent).into_iter().flatten().flatten().map(|entry| entry.file_name()).collect()
     };
-    // Whoever renames the file has the grant, and keeps it under a name of its own.
-    let used = path.with_extension(&asker.0);
-    let _ = fs::rename(&path, &used);
-    let taken = store::read(&used).is_some_and(|record| holds(&record));
-    store::forget_used(&grants, now);
-    taken
+    let known = env.amplihack_home().map(|home| below(&sessions_directory(&home))).unwrap_or_default();
+    // A launch that could write nowhere else.
+    let aside = below(&env.temporary_dir()).into_iter().filter_map(|name| {
+        Some(OsStr::from_bytes(name.as_bytes().strip_prefix(ASIDE_PREFIX.as_bytes())?).to_owned())
+    });
+    let ids: BTreeSet<SessionId> =
+        known.into_iter().chain(aside).filter_map(|name| SessionId::parse(name.to_str()?).ok()).collect();
+    let directories = ids.iter().flat_map(|session| launch_directories(env, session));
+    directories.filter(|launch| launch.join(SOCKET).exists()).collect()
+}
+
+/// The hash of a command in a directory. The directory's length stands in front, so that nothing can move from one to the other.
+fn hash(script: &[u8], cwd: &Path) -> String {
+    let cwd = cwd.as_os_str().as_bytes();
+    let mut hash = Sha256::new();
+    hash.update((cwd.len() as u64).to_be_bytes());
+    hash.update(cwd);
+    hash.update(script);
+    to_hex(hash.finalize())
 }
 
 /// The variable that shows that this process belongs to an agent's session, where no person can be asked.
@@ -146,18 +177,64 @@ pub fn session_mark(env: &Env) -> Option<OsString> {
     let is_mark = |name: &str| {
         OWN_MARKS.contains(&name)
             || AGENT_MARKS.iter().any(|prefix| name.starts_with(prefix))
-            || AgentBinary::ALL.into_iter().any(|agent| profile(agent).scrubs(name))
+            || AgentBinary::ALL.into_iter().any(|agent| agent_profile(agent).scrubs_variable(name))
     };
     env.iter().find(|(name, _)| name.to_str().is_some_and(is_mark)).map(|(name, _)| name.to_owned())
 }
 
-/// What a launch sets for its descendants. The agent's name alone is no mark: a user may set it for good.
+/// Variables that a launch sets for its descendants. The agent's name alone is no mark: a user may set it for good.
 const OWN_MARKS: [&str; 3] = [SESSION_VAR, "AMPLIHACK_SESSION_DEPTH", MARK_VAR];
-/// What agents set for their tools beside the marks that a launch removes.
+/// Variables that agents set for their tools beside the marks that a launch removes.
 const AGENT_MARKS: [&str; 6] =
     ["CODEX_SANDBOX", "CODEX_THREAD_", "CODEX_CI", "COPILOT_AGENT_", "AGENT_THREAD_ID", "AMP_CURRENT_THREAD"];
 
-/// Writes a record as a private file.
-fn write_private(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    write_atomic(path, bytes, 0o600, Durability::Process)
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_session_is_known_by_its_marks() {
+        for name in [
+            "AMPLIHACK_SESSION_ID",
+            "CLAUDECODE",
+            "CLAUDE_CODE_SESSION_ID",
+            "CODEX_MANAGED_BY_NPM",
+            "CODEX_SANDBOX",
+            "COPILOT_CLI",
+            "COPILOT_AGENT_SESSION_ID",
+        ] {
+            assert_eq!(
+                session_mark(&Env::empty().with_variable("HOME", "/h").with_variable(name, "1")).as_deref(),
+                Some(name.as_ref()),
+                "{name}"
+            );
+        }
+        let free = Env::empty()
+            .with_variable("HOME", "/h")
+            .with_variable("CODEX_HOME", "/c")
+            .with_variable("COPILOT_MODEL", "m")
+            .with_variable("AMPLIHACK_AGENT_BINARY", "codex");
+        assert_eq!(session_mark(&free), None);
+    }
+
+    #[test]
+    fn what_is_no_id_leads_nowhere() {
+        let home = tempfile::tempdir().unwrap();
+        let env = Env::empty().with_variable("HOME", home.path()).with_variable("TMPDIR", home.path());
+        for text in ["", "../../x", "7f", "0123456789ab", "01234567-89AB", "01234567-89ab.x", "granted"] {
+            assert!(matches!(grant_call(&env, text), Err(OnceError::NoId { .. })), "{text}");
+        }
+        assert!(matches!(grant_call(&env, "01234567-89ab"), Err(OnceError::NoSession)));
+        assert!(matches!(pending_calls(&env), Err(OnceError::NoSession)));
+    }
+
+    proptest! {
+        #[test]
+        fn a_grant_is_for_one_command_in_one_directory(a in "[a-z /]{0,12}", b in "[a-z /]{0,12}", dir in "/[a-z/]{0,8}", other in "/[a-z/]{0,8}") {
+            let same = (&a, &dir) == (&b, &other);
+            prop_assert_eq!(hash(a.as_bytes(), Path::new(&dir)) == hash(b.as_bytes(), Path::new(&other)), same);
+        }
+    }
 }

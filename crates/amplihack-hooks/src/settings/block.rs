@@ -3,19 +3,19 @@
 const START: &str = "<!-- AMPLIHACK_INSTRUCTIONS_START -->";
 const END: &str = "<!-- AMPLIHACK_INSTRUCTIONS_END -->";
 
-/// Where the block is, marks and the line's end included: an end mark and the nearest start mark before it. A start mark that lost its end is
+/// The range of the block, with marks and the line's end: an end mark and the nearest start mark before it. A start mark without an end is
 /// text like any other, and what follows it is not ours.
-fn place(text: &str) -> Option<std::ops::Range<usize>> {
+fn block_range(text: &str) -> Option<std::ops::Range<usize>> {
     let (start, end) = text.match_indices(END).find_map(|(end, _)| Some((text[..end].rfind(START)?, end)))?;
     let end = end + END.len();
     let end = if text[end..].starts_with('\n') { end + 1 } else { end };
     Some(start..end)
 }
 
-pub(super) fn apply(current: Option<&str>, block: &str) -> String {
+pub(super) fn apply_block(current: Option<&str>, block: &str) -> String {
     let mut text = current.unwrap_or_default().to_owned();
     let block = format!("{START}\n{}\n{END}\n", block.trim_end());
-    if let Some(range) = place(&text) {
+    if let Some(range) = block_range(&text) {
         text.replace_range(range, &block);
         return text;
     }
@@ -26,9 +26,9 @@ pub(super) fn apply(current: Option<&str>, block: &str) -> String {
     text
 }
 
-pub(super) fn strip(current: &str) -> Option<String> {
+pub(super) fn strip_block(current: &str) -> Option<String> {
     let mut text = current.to_owned();
-    if let Some(range) = place(&text) {
+    if let Some(range) = block_range(&text) {
         text.replace_range(range.clone(), "");
         // The blank line that was put before it.
         if text[..range.start].ends_with("\n\n") && range.start == text.len() {

@@ -1,26 +1,27 @@
-//! Which registered commands are ours: what a shell would start, read back from the text of a registration.
+//! Registered commands that are ours: the program that a shell would start, read back from the text of a registration.
 
 use std::path::PathBuf;
 
 use crate::event::HookEvent;
+use crate::token;
 
 /// A command of ours in a registration.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Registered {
+pub struct RegisteredCommand {
     /// The program that it starts.
     pub program: PathBuf,
     /// The event that it answers.
     pub event: HookEvent,
 }
 
-impl Registered {
+impl RegisteredCommand {
     /// Reads a command; `None` if it is not ours.
     ///
     /// Ours start `amplihack-hooks EVENT` or `amplihack hook EVENT`, from whatever directory, and have nothing behind that but what
     /// runs when it fails. A program of another name that only mentions one of them is somebody else's, and so is a command of
     /// which ours is only a part.
     pub fn parse(command: &str) -> Option<Self> {
-        let words = words(command)?;
+        let words = command_words(token::inner_command(command)?)?;
         let program = PathBuf::from(words.first()?);
         let event = match program.file_name()?.to_str()? {
             "amplihack-hooks" => words.get(1)?,
@@ -33,7 +34,7 @@ impl Registered {
 }
 
 /// The words of the first simple command, without their quotes; `None` if something else than a `||` follows it.
-fn words(command: &str) -> Option<Vec<String>> {
+fn command_words(command: &str) -> Option<Vec<String>> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
     let mut chars = command.chars();
@@ -68,7 +69,8 @@ fn words(command: &str) -> Option<Vec<String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::registration::quoted;
+    use crate::answer_code::{self, AnswerCode};
+    use crate::registration::shell_quoted;
 
     #[test]
     fn ours_are_known_by_the_program_that_they_start() {
@@ -76,9 +78,18 @@ mod tests {
             ("/b/amplihack-hooks pre-tool-use --host claude || exit 2", "/b/amplihack-hooks", "pre-tool-use"),
             ("'/b c/it'\\''s/amplihack' hook stop", "/b c/it's/amplihack", "stop"),
             ("\"/old/amplihack-hooks\" session-end", "/old/amplihack-hooks", "session-stop"),
+            (
+                &*answer_code::demanding_command(
+                    "/b/amplihack-hooks pre-tool-use",
+                    AnswerCode::INSTALLED,
+                    None,
+                ),
+                "/b/amplihack-hooks",
+                "pre-tool-use",
+            ),
             ("amplihack-hooks stop", "amplihack-hooks", "stop"),
         ] {
-            let found = Registered::parse(command).unwrap();
+            let found = RegisteredCommand::parse(command).unwrap();
             assert_eq!((found.program, found.event.name()), (program.into(), event), "{command}");
         }
     }
@@ -103,7 +114,7 @@ mod tests {
             "/b/amplihack-hooks stop\n./their-own.sh",
             "/b/amplihack-hooks $(their-own stop)",
         ] {
-            assert_eq!(Registered::parse(command), None, "{command}");
+            assert_eq!(RegisteredCommand::parse(command), None, "{command}");
         }
     }
 
@@ -111,7 +122,7 @@ mod tests {
         #[test]
         fn every_path_that_is_quoted_is_read_back(directory in "/[^\\x00-\\x1f]{0,20}") {
             let program = format!("{directory}/amplihack-hooks");
-            let found = Registered::parse(&format!("{} stop || true", quoted(&program))).unwrap();
+            let found = RegisteredCommand::parse(&format!("{} stop || true", shell_quoted(&program))).unwrap();
             proptest::prop_assert_eq!(found.program, PathBuf::from(program));
         }
     }

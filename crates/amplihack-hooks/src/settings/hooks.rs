@@ -4,17 +4,17 @@ use amplihack_utils::agent_binary::AgentBinary;
 use jsonc_parser::cst::{CstNode, CstObject};
 use serde_json::{Value, json};
 
-use super::json::{array, input, is_bare, parse, root_object, value};
-use super::{EditError, Registered};
+use super::json::{is_bare, list_or_create, parse_tree, parse_value, root_object, to_cst_input};
+use super::{EditError, RegisteredCommand};
 use crate::event::HookEvent;
-use crate::host::host;
-use crate::registration::Hook;
+use crate::host::hook_host;
+use crate::registration::HookRegistration;
 
 /// A command of ours that a text registers.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
+pub struct FoundHook {
     /// The program and the event.
-    pub registered: Registered,
+    pub registered: RegisteredCommand,
     /// The whole command.
     pub command: String,
     /// Seconds.
@@ -23,20 +23,20 @@ pub struct Found {
     pub name: String,
     /// The place of its group among the event's groups, and its own in the group.
     pub place: (usize, usize),
-    /// What the group matches.
+    /// The matcher of the group; `None` if it has none.
     pub matcher: Option<String>,
 }
 
 /// The commands of ours in a text in Claude's format.
-pub fn found(text: &str) -> Result<Vec<Found>, EditError> {
-    let value = value(text)?;
+pub fn find_hooks(text: &str) -> Result<Vec<FoundHook>, EditError> {
+    let value = parse_value(text)?;
     let mut all = Vec::new();
     for (name, groups) in value["hooks"].as_object().into_iter().flatten() {
         for (outer, group) in groups.as_array().into_iter().flatten().enumerate() {
             for (inner, hook) in group["hooks"].as_array().into_iter().flatten().enumerate() {
                 let Some(command) = hook["command"].as_str() else { continue };
-                let Some(registered) = Registered::parse(command) else { continue };
-                all.push(Found {
+                let Some(registered) = RegisteredCommand::parse(command) else { continue };
+                all.push(FoundHook {
                     registered,
                     command: command.to_owned(),
                     timeout: hook["timeout"].as_u64(),
@@ -51,16 +51,16 @@ pub fn found(text: &str) -> Result<Vec<Found>, EditError> {
 }
 
 /// The group that one hook of ours is.
-fn group(hook: &Hook) -> Value {
+fn hook_group(hook: &HookRegistration) -> Value {
     let one = json!({"type": "command", "command": hook.command, "timeout": hook.timeout});
     json!({"matcher": "*", "hooks": [one]})
 }
 
-/// Whether exactly these hooks are registered already, each once and in its event.
-fn is_in(text: &str, hooks: &[Hook]) -> Result<bool, EditError> {
-    let found = found(text)?;
-    let same = |hook: &Hook| {
-        let fits = |found: &&Found| {
+/// Reports whether exactly these hooks are registered already, each once and in its event.
+fn are_registered(text: &str, hooks: &[HookRegistration]) -> Result<bool, EditError> {
+    let found = find_hooks(text)?;
+    let same = |hook: &HookRegistration| {
+        let fits = |found: &&FoundHook| {
             found.command == hook.command
                 && found.timeout == Some(hook.timeout.into())
                 && found.matcher.as_deref() == Some("*")
@@ -71,18 +71,22 @@ fn is_in(text: &str, hooks: &[Hook]) -> Result<bool, EditError> {
     Ok(found.len() == hooks.len() && hooks.iter().all(same))
 }
 
-pub(super) fn apply(current: Option<&str>, agent: AgentBinary, hooks: &[Hook]) -> Result<String, EditError> {
+pub(super) fn apply_hooks(
+    current: Option<&str>,
+    agent: AgentBinary,
+    hooks: &[HookRegistration],
+) -> Result<String, EditError> {
     let text = current.unwrap_or_default();
-    if !is_in(text, hooks)? {
-        let text = put(text, hooks)?;
+    if !are_registered(text, hooks)? {
+        let text = put_hooks(text, hooks)?;
         // Of a file that is not plain JSON some hosts read no hooks; repeated keys hide what was put in.
-        if host(agent).is_ok_and(|host| host.plain_json) {
+        if hook_host(agent).is_ok_and(|host| host.plain_json) {
             serde_json::from_str::<Value>(&text).map_err(|error| EditError::Syntax {
                 line: error.line(),
                 why: format!("{agent} takes no comments and no trailing commas here"),
             })?;
         }
-        if !is_in(&text, hooks)? {
+        if !are_registered(&text, hooks)? {
             return Err(EditError::Shape { what: "one of its keys twice".to_owned() });
         }
         return Ok(text);
@@ -90,9 +94,9 @@ pub(super) fn apply(current: Option<&str>, agent: AgentBinary, hooks: &[Hook]) -
     Ok(text.to_owned())
 }
 
-fn put(text: &str, hooks: &[Hook]) -> Result<String, EditError> {
+fn put_hooks(text: &str, hooks: &[HookRegistration]) -> Result<String, EditError> {
     let fresh = text.trim().is_empty();
-    let root = parse(text)?;
+    let root = parse_tree(text)?;
     let object = root_object(&root)?;
     let names: Vec<&str> = hooks.iter().filter_map(|hook| hook.event.claude_name()).collect();
     remove_ours(&object, &names)?;
@@ -100,9 +104,9 @@ fn put(text: &str, hooks: &[Hook]) -> Result<String, EditError> {
         .object_value_or_create("hooks")
         .ok_or_else(|| EditError::Shape { what: "something else than an object as hooks".to_owned() })?;
     for hook in hooks {
-        let groups = array(&events, hook.name)?;
+        let groups = list_or_create(&events, hook.name)?;
         groups.ensure_multiline();
-        groups.append(input(&group(hook)));
+        groups.append(to_cst_input(&hook_group(hook)));
     }
     let mut text = root.to_string();
     if fresh && !text.ends_with('\n') {
@@ -111,11 +115,11 @@ fn put(text: &str, hooks: &[Hook]) -> Result<String, EditError> {
     Ok(text)
 }
 
-pub(super) fn strip(current: &str) -> Result<Option<String>, EditError> {
-    if found(current)?.is_empty() {
+pub(super) fn strip_hooks(current: &str) -> Result<Option<String>, EditError> {
+    if find_hooks(current)?.is_empty() {
         return Ok(Some(current.to_owned()));
     }
-    let root = parse(current)?;
+    let root = parse_tree(current)?;
     remove_ours(&root_object(&root)?, &[])?;
     let text = root.to_string();
     Ok((!is_bare(&text)).then_some(text))
@@ -148,12 +152,12 @@ fn remove_ours(object: &CstObject, wanted: &[&str]) -> Result<(), EditError> {
     Ok(())
 }
 
-/// Whether a command of ours was in the group; a group that held nothing else goes whole.
+/// Removes our commands from the group and reports whether there were any; a group that held nothing else goes whole.
 fn remove_from_group(group: &CstNode) -> bool {
     let Some(hooks) = group.as_object().and_then(|group| group.array_value("hooks")) else { return false };
     let ours = |hook: &CstNode| {
         let command = hook.as_object()?.get("command")?.value()?.as_string_lit()?.decoded_value().ok()?;
-        Registered::parse(&command)
+        RegisteredCommand::parse(&command)
     };
     let (ours, theirs): (Vec<CstNode>, Vec<CstNode>) =
         hooks.elements().into_iter().partition(|hook| ours(hook).is_some());
@@ -167,11 +171,12 @@ fn remove_from_group(group: &CstNode) -> bool {
 }
 
 /// The event of a name in Claude's format.
-pub(super) fn event(name: &str) -> Option<HookEvent> {
+pub(super) fn claude_event(name: &str) -> Option<HookEvent> {
     [
         HookEvent::SessionStart,
         HookEvent::UserPromptSubmit,
         HookEvent::PreToolUse,
+        HookEvent::PermissionRequest,
         HookEvent::PostToolUse,
         HookEvent::Stop,
         HookEvent::SubagentStop,

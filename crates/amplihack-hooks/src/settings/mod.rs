@@ -14,48 +14,48 @@ mod trust;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub use command::Registered;
-pub use hooks::{Found, found};
-pub use json::value;
-pub use trust::{TrustState, entries as trust_entries, state as trust_state};
+pub use command::RegisteredCommand;
+pub use hooks::{FoundHook, find_hooks};
+pub use json::parse_value;
+pub use trust::{TrustState, trust_entries, trust_state};
 
-use crate::registration::Hook;
+use crate::registration::HookRegistration;
 use amplihack_utils::agent_binary::AgentBinary;
 
-/// Why a file is left alone. Fits "FILE ERROR".
+/// The reason why a file is left alone. Fits "FILE ERROR".
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EditError {
-    /// It is not what it should be.
+    /// The file is not in the syntax that it should have.
     #[error("cannot be read, line {line}: {why}; repair it and try again, it was left alone")]
     Syntax {
-        /// Where, from one.
+        /// Number of the line, from one.
         line: usize,
-        /// What is wrong.
+        /// The fault in the syntax.
         why: String,
     },
     /// A value has another type than its reader wants.
     #[error("holds {what}; repair it and try again, it was left alone")]
     Shape {
-        /// What was found.
+        /// The value that was found, as a noun phrase.
         what: String,
     },
 }
 
 /// A change to one file.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Edit {
+pub enum SettingsEdit {
     /// The file is ours whole.
     Whole {
-        /// What it holds.
+        /// The text of the file.
         text: String,
     },
     /// Hooks of a host in Claude's format.
     Hooks {
         /// The host.
         host: AgentBinary,
-        /// What it is given.
-        hooks: Vec<Hook>,
+        /// Hooks that the host is given.
+        hooks: Vec<HookRegistration>,
     },
     /// Codex's trust in hooks: key and hash of each.
     Trust {
@@ -69,7 +69,7 @@ pub enum Edit {
     },
     /// A marked block of a text for people and models.
     Block {
-        /// What stands between the marks.
+        /// The text between the marks.
         text: String,
     },
     /// An entry among Copilot's installed plugins.
@@ -79,11 +79,11 @@ pub enum Edit {
     },
 }
 
-/// What is needed to take a change back from a file that somebody edited since.
+/// The record by which a change is taken back from a file that somebody edited since.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Mark {
+pub enum SettingsUndo {
     /// The file is ours whole.
     Whole,
     /// Commands of ours in Claude's format.
@@ -104,44 +104,44 @@ pub enum Mark {
     Plugin,
 }
 
-impl Edit {
+impl SettingsEdit {
     /// The text with this change in it. The same text if it is in it already.
-    pub fn apply(&self, current: Option<&str>) -> Result<String, EditError> {
+    pub fn apply_to(&self, current: Option<&str>) -> Result<String, EditError> {
         match self {
             Self::Whole { text } => Ok(text.clone()),
-            Self::Hooks { host, hooks } => hooks::apply(current, *host, hooks),
-            Self::Trust { entries } => trust::apply(current, entries),
-            Self::Rules { rules } => rules::apply(current, rules),
-            Self::Block { text } => Ok(block::apply(current, text)),
-            Self::Plugin { entry } => plugin::apply(current, entry),
+            Self::Hooks { host, hooks } => hooks::apply_hooks(current, *host, hooks),
+            Self::Trust { entries } => trust::apply_trust(current, entries),
+            Self::Rules { rules } => rules::apply_rules(current, rules),
+            Self::Block { text } => Ok(block::apply_block(current, text)),
+            Self::Plugin { entry } => plugin::apply_plugin(current, entry),
         }
     }
 
-    /// What takes it back.
-    pub fn mark(&self) -> Mark {
+    /// The record that takes the change back.
+    pub fn undo_record(&self) -> SettingsUndo {
         match self {
-            Self::Whole { .. } => Mark::Whole,
-            Self::Hooks { .. } => Mark::Hooks,
-            Self::Trust { entries } => Mark::Trust { entries: entries.clone() },
-            Self::Rules { rules } => Mark::Rules { rules: rules.clone() },
-            Self::Block { .. } => Mark::Block,
-            Self::Plugin { .. } => Mark::Plugin,
+            Self::Whole { .. } => SettingsUndo::Whole,
+            Self::Hooks { .. } => SettingsUndo::Hooks,
+            Self::Trust { entries } => SettingsUndo::Trust { entries: entries.clone() },
+            Self::Rules { rules } => SettingsUndo::Rules { rules: rules.clone() },
+            Self::Block { .. } => SettingsUndo::Block,
+            Self::Plugin { .. } => SettingsUndo::Plugin,
         }
     }
 }
 
-impl Mark {
+impl SettingsUndo {
     /// The text without what is ours; the same text if nothing of ours is in it. `None` if nothing else is left.
     ///
     /// A file that is ours whole and that somebody edited is somebody's: it stays.
-    pub fn strip(&self, current: &str) -> Result<Option<String>, EditError> {
+    pub fn strip_from(&self, current: &str) -> Result<Option<String>, EditError> {
         match self {
             Self::Whole => Ok(Some(current.to_owned())),
-            Self::Hooks => hooks::strip(current),
-            Self::Trust { entries } => trust::strip(current, entries),
-            Self::Rules { rules } => rules::strip(current, rules),
-            Self::Block => Ok(block::strip(current)),
-            Self::Plugin => plugin::strip(current),
+            Self::Hooks => hooks::strip_hooks(current),
+            Self::Trust { entries } => trust::strip_trust(current, entries),
+            Self::Rules { rules } => rules::strip_rules(current, rules),
+            Self::Block => Ok(block::strip_block(current)),
+            Self::Plugin => plugin::strip_plugin(current),
         }
     }
 }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::EditError;
-use super::json::{array, input, parse, root_object, value, without_empty};
+use super::json::{list_or_create, parse_tree, parse_value, root_object, to_cst_input, without_empty};
 
 /// The setting.
 const NAME: &str = "installed_plugins";
@@ -12,9 +12,9 @@ fn is_ours(entry: &Value) -> bool {
     entry["name"] == "amplihack" && entry["marketplace"] == "local"
 }
 
-pub(super) fn apply(current: Option<&str>, entry: &Value) -> Result<String, EditError> {
+pub(super) fn apply_plugin(current: Option<&str>, entry: &Value) -> Result<String, EditError> {
     let text = current.unwrap_or_default();
-    let before = value(text)?;
+    let before = parse_value(text)?;
     let same = |there: &Value| {
         let mut there = there.clone();
         // When it was installed is no difference.
@@ -26,11 +26,11 @@ pub(super) fn apply(current: Option<&str>, entry: &Value) -> Result<String, Edit
     if matches!(ours[..], [one] if same(one)) {
         return Ok(text.to_owned());
     }
-    let root = parse(text)?;
-    let list = array(&root_object(&root)?, NAME)?;
+    let root = parse_tree(text)?;
+    let list = list_or_create(&root_object(&root)?, NAME)?;
     list.ensure_multiline();
-    remove(&list);
-    list.append(input(entry));
+    remove_own_entry(&list);
+    list.append(to_cst_input(entry));
     let mut changed = root.to_string();
     if text.trim().is_empty() && !changed.ends_with('\n') {
         changed.push('\n');
@@ -38,10 +38,10 @@ pub(super) fn apply(current: Option<&str>, entry: &Value) -> Result<String, Edit
     Ok(changed)
 }
 
-/// Whether there was an entry of ours.
-fn remove(list: &jsonc_parser::cst::CstArray) -> bool {
+/// Removes our entry and reports whether there was any.
+fn remove_own_entry(list: &jsonc_parser::cst::CstArray) -> bool {
     let ours = |node: &jsonc_parser::cst::CstNode| {
-        value(&format!("{{\"x\":{node}}}")).is_ok_and(|value| is_ours(&value["x"]))
+        parse_value(&format!("{{\"x\":{node}}}")).is_ok_and(|value| is_ours(&value["x"]))
     };
     let ours: Vec<_> = list.elements().into_iter().filter(ours).collect();
     let any = !ours.is_empty();
@@ -49,11 +49,11 @@ fn remove(list: &jsonc_parser::cst::CstArray) -> bool {
     any
 }
 
-pub(super) fn strip(current: &str) -> Result<Option<String>, EditError> {
-    let root = parse(current)?;
+pub(super) fn strip_plugin(current: &str) -> Result<Option<String>, EditError> {
+    let root = parse_tree(current)?;
     let object = root_object(&root)?;
     let Some(list) = object.array_value(NAME) else { return Ok(Some(current.to_owned())) };
-    if !remove(&list) {
+    if !remove_own_entry(&list) {
         return Ok(Some(current.to_owned()));
     }
     Ok(without_empty(&root, &object, NAME))

@@ -5,42 +5,42 @@
 
 use std::path::Path;
 
-use amplihack_utils::edited::as_before;
-use amplihack_utils::hex::hex;
+use amplihack_utils::edited_toml::as_before;
+use amplihack_utils::hex::to_hex;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 use toml_edit::{DocumentMut, Item, Table, value};
 
-use super::hooks::event;
-use super::{EditError, Found, found};
+use super::hooks::claude_event;
+use super::{EditError, FoundHook, find_hooks};
 use crate::event::HookEvent;
 
-/// Whether Codex runs a hook.
+/// The state of a hook in Codex's configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TrustState {
-    /// It does.
+    /// Codex runs the hook.
     Trusted,
-    /// It was never trusted: Codex skips it without a word.
+    /// The hook was never trusted: Codex skips it without a word.
     Untrusted,
-    /// It was trusted, and changed since: Codex skips it without a word.
+    /// The hook was trusted, and changed since: Codex skips it without a word.
     Changed,
-    /// Its user switched it off.
+    /// The user switched the hook off.
     Disabled,
 }
 
 /// Key and hash of every hook of ours in `hooks`, the text of the file at `path`.
-pub fn entries(path: &Path, hooks: &str) -> Result<Vec<(String, String)>, EditError> {
-    Ok(found(hooks)?.iter().filter_map(|found| entry(path, found)).collect())
+pub fn trust_entries(path: &Path, hooks: &str) -> Result<Vec<(String, String)>, EditError> {
+    Ok(find_hooks(hooks)?.iter().filter_map(|found| trust_entry(path, found)).collect())
 }
 
-fn entry(path: &Path, found: &Found) -> Option<(String, String)> {
-    let event = event(&found.name)?;
+fn trust_entry(path: &Path, found: &FoundHook) -> Option<(String, String)> {
+    let event = claude_event(&found.name)?;
     let (group, hook) = found.place;
-    Some((format!("{}:{}:{group}:{hook}", path.display(), label(event)?), hash(event, found)?))
+    Some((format!("{}:{}:{group}:{hook}", path.display(), event_label(event)?), hash(event, found)?))
 }
 
 /// The event's name in keys and hashes.
-fn label(event: HookEvent) -> Option<&'static str> {
+fn event_label(event: HookEvent) -> Option<&'static str> {
     Some(match event {
         HookEvent::SessionStart => "session_start",
         HookEvent::SessionStop => "session_end",
@@ -54,7 +54,7 @@ fn label(event: HookEvent) -> Option<&'static str> {
     })
 }
 
-fn hash(event: HookEvent, found: &Found) -> Option<String> {
+fn hash(event: HookEvent, found: &FoundHook) -> Option<String> {
     // What Codex takes for granted, and the least that it gives a hook.
     let timeout = match event {
         HookEvent::SessionStop => found.timeout.unwrap_or(3).clamp(1, 3),
@@ -62,7 +62,7 @@ fn hash(event: HookEvent, found: &Found) -> Option<String> {
     };
     let handler = json!({"async": false, "command": found.command, "timeout": timeout, "type": "command"});
     let mut identity = Map::new();
-    identity.insert("event_name".to_owned(), label(event)?.into());
+    identity.insert("event_name".to_owned(), event_label(event)?.into());
     identity.insert("hooks".to_owned(), json!([handler]));
     // These events have nothing that could be matched.
     if !matches!(event, HookEvent::UserPromptSubmit | HookEvent::Stop)
@@ -70,36 +70,38 @@ fn hash(event: HookEvent, found: &Found) -> Option<String> {
     {
         identity.insert("matcher".to_owned(), matcher.as_str().into());
     }
-    Some(format!("sha256:{}", hex(Sha256::digest(sorted(&Value::Object(identity))))))
+    Some(format!("sha256:{}", to_hex(Sha256::digest(sorted_json(&Value::Object(identity))))))
 }
 
 /// `value` without blanks, the keys of every object in their order.
-fn sorted(value: &Value) -> String {
+fn sorted_json(value: &Value) -> String {
     match value {
         Value::Object(pairs) => {
             let mut pairs: Vec<_> = pairs.iter().collect();
             pairs.sort_by_key(|(name, _)| *name);
-            let pairs: Vec<String> =
-                pairs.into_iter().map(|(name, value)| format!("{}:{}", json!(name), sorted(value))).collect();
+            let pairs: Vec<String> = pairs
+                .into_iter()
+                .map(|(name, value)| format!("{}:{}", json!(name), sorted_json(value)))
+                .collect();
             format!("{{{}}}", pairs.join(","))
         }
         Value::Array(values) => {
-            format!("[{}]", values.iter().map(sorted).collect::<Vec<_>>().join(","))
+            format!("[{}]", values.iter().map(sorted_json).collect::<Vec<_>>().join(","))
         }
         value => value.to_string(),
     }
 }
 
-fn document(text: &str) -> Result<DocumentMut, EditError> {
+fn parse_document(text: &str) -> Result<DocumentMut, EditError> {
     text.parse().map_err(|error: toml_edit::TomlError| EditError::Syntax {
         line: error.span().map_or(1, |span| text[..span.start.min(text.len())].matches('\n').count() + 1),
         why: error.message().lines().next().unwrap_or_default().to_owned(),
     })
 }
 
-/// What Codex makes of one hook, by the text of its configuration.
-pub fn state(config: &str, key: &str, hash: &str) -> Result<TrustState, EditError> {
-    let document = document(config)?;
+/// The state of a hook by the text of Codex's configuration.
+pub fn trust_state(config: &str, key: &str, hash: &str) -> Result<TrustState, EditError> {
+    let document = parse_document(config)?;
     let entry = document.get("hooks").and_then(|hooks| hooks.get("state")).and_then(|state| state.get(key));
     let Some(entry) = entry else { return Ok(TrustState::Untrusted) };
     if entry.get("enabled").and_then(Item::as_bool) == Some(false) {
@@ -112,13 +114,13 @@ pub fn state(config: &str, key: &str, hash: &str) -> Result<TrustState, EditErro
     })
 }
 
-pub(super) fn apply(current: Option<&str>, entries: &[(String, String)]) -> Result<String, EditError> {
+pub(super) fn apply_trust(current: Option<&str>, entries: &[(String, String)]) -> Result<String, EditError> {
     let text = current.unwrap_or_default();
-    let trusted = |(key, hash): &(String, String)| Ok(state(text, key, hash)? == TrustState::Trusted);
+    let trusted = |(key, hash): &(String, String)| Ok(trust_state(text, key, hash)? == TrustState::Trusted);
     if entries.iter().map(trusted).collect::<Result<Vec<bool>, EditError>>()?.into_iter().all(|yes| yes) {
         return Ok(text.to_owned());
     }
-    let mut document = document(text)?;
+    let mut document = parse_document(text)?;
     let shape = |what: &str| EditError::Shape { what: what.to_owned() };
     let implicit = || {
         let mut table = Table::new();
@@ -146,8 +148,8 @@ pub(super) fn apply(current: Option<&str>, entries: &[(String, String)]) -> Resu
     Ok(as_before(document.to_string(), text))
 }
 
-pub(super) fn strip(current: &str, entries: &[(String, String)]) -> Result<Option<String>, EditError> {
-    let mut document = document(current)?;
+pub(super) fn strip_trust(current: &str, entries: &[(String, String)]) -> Result<Option<String>, EditError> {
+    let mut document = parse_document(current)?;
     let mut removed = false;
     if let Some(hooks) = document.get_mut("hooks") {
         let inline = hooks.is_inline_table();

@@ -44,17 +44,23 @@ fn run(program: &[&str], text: &str, programs: &[(&str, &str)], stdin: &str) -> 
 }
 
 fn wrapper_says(event: HookEvent, programs: &[(&str, &str)]) -> (Value, String) {
-    run(&["/bin/sh"], &wrapper(event, false), programs, "{\"toolName\":\"bash\"}")
+    run(&["/bin/sh"], &wrapper_text(event, false), programs, "{\"toolName\":\"bash\"}")
 }
 
 const ECHO: &str = "printf '{\"heard\":'; cat; echo '}'";
 
+/// A guard's program: its token, then what `body` prints.
+fn signed(body: &str) -> String {
+    format!("printf {}; {body}", token::TOKEN)
+}
+
 #[test]
 fn a_wrapper_hands_standard_input_to_one_process_and_its_answer_back() {
     for (event, _) in WRAPPERS {
-        let (answer, calls) = wrapper_says(*event, &[("path/amplihack-hooks", ECHO)]);
+        let (body, sign) = if event.is_guard() { (signed(ECHO), " --sign") } else { (ECHO.to_owned(), "") };
+        let (answer, calls) = wrapper_says(*event, &[("path/amplihack-hooks", &body)]);
         assert_eq!(answer, json!({"heard": {"toolName": "bash"}}), "{event}");
-        assert_eq!(calls, format!("{event} --host copilot\n"));
+        assert_eq!(calls, format!("{event} --host copilot{sign}\n"));
     }
 }
 
@@ -65,13 +71,14 @@ fn a_wrapper_finds_the_binary_in_the_contracts_order() {
         let paths: Vec<String> =
             places[first..].iter().map(|place| format!("{place}/amplihack-hooks")).collect();
         let bodies: Vec<String> =
-            places[first..].iter().map(|place| format!("echo '{{\"from\":\"{place}\"}}'")).collect();
+            places[first..].iter().map(|place| signed(&format!("echo '{{\"from\":\"{place}\"}}'"))).collect();
         let programs: Vec<(&str, &str)> =
             paths.iter().zip(&bodies).map(|(path, body)| (path.as_str(), body.as_str())).collect();
         assert_eq!(wrapper_says(HookEvent::PreToolUse, &programs).0["from"], places[first]);
     }
-    let (answer, calls) = wrapper_says(HookEvent::PreToolUse, &[(".local/bin/amplihack", "echo '{}'")]);
-    assert_eq!((answer, calls.as_str()), (json!({}), "hook pre-tool-use --host copilot\n"));
+    let (answer, calls) =
+        wrapper_says(HookEvent::PreToolUse, &[(".local/bin/amplihack", &signed("echo '{}'"))]);
+    assert_eq!((answer, calls.as_str()), (json!({}), "hook pre-tool-use --host copilot --sign\n"));
 }
 
 #[test]
@@ -80,7 +87,10 @@ fn the_guards_wrapper_denies_when_there_is_no_answer_to_be_trusted() {
         &[][..],
         // Not by a relative entry of PATH.
         &[("amplihack-hooks", "echo '{}'")],
-        &[("path/amplihack-hooks", "echo '{}'; exit 1")],
+        &[("path/amplihack-hooks", "printf amplihack-guard:; echo '{}'; exit 1")],
+        // Another program, and an empty file.
+        &[("path/amplihack-hooks", "echo '{}'")],
+        &[("path/amplihack-hooks", "")],
         &[("path/amplihack-hooks", "exit 2")],
         &[("path/amplihack-hooks", "kill -SEGV $$")],
         &[("path/amplihack-hooks", "echo hello")],
@@ -89,9 +99,9 @@ fn the_guards_wrapper_denies_when_there_is_no_answer_to_be_trusted() {
         let (answer, _) = wrapper_says(HookEvent::PreToolUse, programs);
         assert_eq!(answer["permissionDecision"], "deny", "{programs:?}");
         assert!(answer["permissionDecisionReason"].as_str().unwrap().contains("amplihack"));
-        assert_eq!(wrapper_says(HookEvent::Stop, programs).0, json!({}), "{programs:?}");
+        assert!(wrapper_says(HookEvent::Stop, programs).0.is_object(), "{programs:?}");
     }
-    let silent = [("path/amplihack-hooks", "cat >/dev/null")];
+    let silent = [("path/amplihack-hooks", "cat >/dev/null; printf amplihack-guard:")];
     assert_eq!(wrapper_says(HookEvent::PreToolUse, &silent).0, json!({}));
 }
 
@@ -100,9 +110,9 @@ fn the_manifest_names_a_wrapper_for_each_event_and_no_path_of_a_machine() {
     insta::assert_snapshot!(repository_manifest(|_| false));
     let manifest: Value = serde_json::from_str(&repository_manifest(|_| false)).unwrap();
     let commands = copilot_commands(&manifest);
-    let names: Vec<&str> = wrapped().map(HookEvent::name).collect();
+    let names: Vec<&str> = wrapped_events().map(HookEvent::name).collect();
     for (_, command) in &commands {
-        let file = command.split(' ').next().unwrap();
+        let file = token::inner_command(command).unwrap();
         assert!(names.contains(&file.strip_prefix(".github/hooks/").unwrap()), "{command}");
     }
     assert_eq!(commands.len(), names.len());
@@ -111,7 +121,7 @@ fn the_manifest_names_a_wrapper_for_each_event_and_no_path_of_a_machine() {
 #[test]
 fn a_wrapper_with_a_script_names_the_file_beside_it_and_has_more_time() {
     let ask = [("path/amplihack-hooks", ECHO)];
-    let (answer, calls) = run(&["/bin/sh"], &wrapper(HookEvent::Stop, true), &ask, "{}");
+    let (answer, calls) = run(&["/bin/sh"], &wrapper_text(HookEvent::Stop, true), &ask, "{}");
     assert_eq!(answer, json!({"heard": {}}));
     let (call, rest) = calls.split_once(" --script ").unwrap();
     assert!(call == "aggregate stop" && rest.ends_with("/stop.user --host copilot\n"), "{calls}");
@@ -120,9 +130,13 @@ fn a_wrapper_with_a_script_names_the_file_beside_it_and_has_more_time() {
         let hook = |event: &str| manifest["hooks"][event][0]["timeoutSec"].as_u64().unwrap();
         (hook("preToolUse"), hook("agentStop"))
     };
-    assert_eq!((seconds(false), seconds(true)), ((10, 120), (30, 120)));
-    for event in wrapped() {
-        assert!(is_wrapper(wrapper(event, true).as_bytes()) && is_wrapper(wrapper(event, false).as_bytes()));
+    assert_eq!((seconds(false), seconds(true)), ((2_147_483, 120), (2_147_483, 120)));
+    assert_eq!(script_time(HookEvent::PreToolUse), Duration::from_secs(15));
+    for event in wrapped_events() {
+        assert!(
+            is_wrapper(wrapper_text(event, true).as_bytes())
+                && is_wrapper(wrapper_text(event, false).as_bytes())
+        );
     }
     assert!(!is_wrapper(b"#!/bin/sh\n# asks amplihack\nexec amplihack-hooks pre-tool-use\n"));
 }

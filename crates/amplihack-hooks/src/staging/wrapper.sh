@@ -28,14 +28,18 @@ find_program() {
 @HERE@
 # Standard input is read once, by the one process that answers.
 if program=$(find_program amplihack-hooks); then
-    answer=$("$program" @CALL@ --host copilot)
+    answer=$("$program" @CALL@ --host copilot@SIGN@)
 elif program=$(find_program amplihack); then
-    answer=$("$program" hook @CALL@ --host copilot)
+    answer=$("$program" hook @CALL@ --host copilot@SIGN@)
 else
     @FALLBACK@ 'amplihack-hooks was not found; install amplihack, or run amplihack uninstall --scope repo'
 fi
 status=$?
 [ "$status" = 0 ] || @FALLBACK@ "the guard ended with code $status and is not to be trusted; run amplihack doctor"
+case $answer in
+@TOKEN@*) answer=${answer#@TOKEN@} ;;
+*) @FALLBACK@ 'what answered is not the guard; run amplihack doctor' ;;
+esac
 case $answer in
 '') echo '{}' ;;
 '{'*'}') printf '%s\n' "$answer" ;;

@@ -7,7 +7,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use amplihack_utils::prompt_delivery::MAX_ARG_BYTES;
-use amplihack_utils::sys::capture;
+use amplihack_utils::sys::capture_output;
 use serde_json::{Map, Value};
 
 /// Less than the hook's own deadline, so that the reason is told.
@@ -15,15 +15,15 @@ pub const DEADLINE: Duration = Duration::from_secs(4);
 /// More than any answer.
 const MAX_ANSWER: usize = 1 << 20;
 
-/// What the defender says.
+/// The answer of the defender.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Answer {
+pub enum DefenderAnswer {
     /// Exit code 0, valid, and a risk below high.
     Valid,
     /// Exit code 1 or a high risk, and a reason.
     Blocked {
-        /// Its word for the risk.
+        /// The defender's word for the risk.
         risk: String,
         /// Up to three descriptions.
         threats: Vec<String>,
@@ -37,26 +37,26 @@ pub enum Answer {
 }
 
 /// Asks `program` about `command`.
-pub fn ask(program: &Path, command: &str) -> Answer {
-    match trusted(program) {
+pub fn ask_defender(program: &Path, command: &str) -> DefenderAnswer {
+    match check_trust(program) {
         Ok(()) => {}
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Answer::Missing,
-        Err(error) => return Answer::Broken(format!("{}: {error}", program.display())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return DefenderAnswer::Missing,
+        Err(error) => return DefenderAnswer::Broken(format!("{}: {error}", program.display())),
     }
     if command.len() > MAX_ARG_BYTES {
         let why = format!("the command of {} bytes is too long for an argument", command.len());
-        return blocked("critical", &[&why]);
+        return blocked_answer("critical", &[&why]);
     }
     let mut asked = Command::new(program);
     asked.args(["validate-bash", "--command", command, "--security-level", "medium", "--source", "python"]);
-    match capture(asked, DEADLINE, MAX_ANSWER) {
-        Ok(captured) => judge(captured.code, &captured.stdout).unwrap_or_else(Answer::Broken),
-        Err(error) => Answer::Broken(format!("{}: {error}", program.display())),
+    match capture_output(asked, DEADLINE, MAX_ANSWER) {
+        Ok(captured) => parse_answer(captured.code, &captured.stdout).unwrap_or_else(DefenderAnswer::Broken),
+        Err(error) => DefenderAnswer::Broken(format!("{}: {error}", program.display())),
     }
 }
 
 /// A program that others could have put there is not asked.
-fn trusted(program: &Path) -> io::Result<()> {
+fn check_trust(program: &Path) -> io::Result<()> {
     let refused = |why| Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
     if !program.is_absolute() {
         return refused("its path is not absolute");
@@ -78,15 +78,15 @@ fn this_user() -> Option<u32> {
     std::fs::metadata("/proc/self").ok().map(|metadata| metadata.uid())
 }
 
-fn judge(code: Option<i32>, stdout: &[u8]) -> Result<Answer, String> {
+fn parse_answer(code: Option<i32>, stdout: &[u8]) -> Result<DefenderAnswer, String> {
     let code = code.ok_or("it was ended by a signal")?;
     if !matches!(code, 0 | 1) {
-        return Ok(blocked("critical", &[&format!("XPIA binary internal error (exit {code})")]));
+        return Ok(blocked_answer("critical", &[&format!("XPIA binary internal error (exit {code})")]));
     }
     let answer: Value = match serde_json::from_slice(stdout) {
         Ok(answer) => answer,
         Err(error) => {
-            return Ok(blocked("critical", &[&format!("XPIA binary produced invalid JSON: {error}")]));
+            return Ok(blocked_answer("critical", &[&format!("XPIA binary produced invalid JSON: {error}")]));
         }
     };
     let answer = answer.as_object().ok_or("its answer is not a JSON object")?;
@@ -103,26 +103,26 @@ fn judge(code: Option<i32>, stdout: &[u8]) -> Result<Answer, String> {
         None => false,
         Some(valid) => valid.as_bool().ok_or("its is_valid is neither true nor false")?,
     };
-    let threats = list(answer, "threats", 3, |threat| threat.get("description")?.as_str())?;
-    let recommendations = list(answer, "recommendations", 2, Value::as_str)?;
+    let threats = text_list(answer, "threats", 3, |threat| threat.get("description")?.as_str())?;
+    let recommendations = text_list(answer, "recommendations", 2, Value::as_str)?;
     let lets_through = valid && !high;
     match (lets_through, code) {
-        (true, 0) => Ok(Answer::Valid),
+        (true, 0) => Ok(DefenderAnswer::Valid),
         (true, _) => Err(format!("it says valid and ends with {code}")),
         // Whatever the code, what its words block stays blocked.
-        (false, _) => Ok(Answer::Blocked { risk: risk.to_owned(), threats, recommendations }),
+        (false, _) => Ok(DefenderAnswer::Blocked { risk: risk.to_owned(), threats, recommendations }),
     }
 }
 
-fn blocked(risk: &str, threats: &[&str]) -> Answer {
-    Answer::Blocked {
+fn blocked_answer(risk: &str, threats: &[&str]) -> DefenderAnswer {
+    DefenderAnswer::Blocked {
         risk: risk.to_owned(),
         threats: threats.iter().map(|threat| (*threat).to_owned()).collect(),
         recommendations: vec!["Content blocked due to validation error".to_owned()],
     }
 }
 
-fn list(
+fn text_list(
     answer: &Map<String, Value>,
     name: &str,
     most: usize,

@@ -8,12 +8,12 @@ use amplihack_policy::audit::EventType;
 use amplihack_policy::{Decision, RuleId, Verdict};
 use serde_json::{Map, Value, json};
 
-use crate::dialect::{self, Bad, Call, Kind, Reply};
+use crate::dialect::{self, HookCall, HookReply, PayloadError, ToolKind};
 use crate::event::HookEvent;
 use crate::events;
-use crate::plane::Plane;
+use crate::hook_context::HookContext;
 
-pub use defender::{Answer, DEADLINE, ask};
+pub use defender::{DEADLINE, DefenderAnswer, ask_defender};
 
 const SIGN: &str = "\u{1f6ab}";
 
@@ -21,69 +21,79 @@ const SIGN: &str = "\u{1f6ab}";
 pub const DEFEND_PATH: &str = "XPIA_DEFEND_PATH";
 
 /// Answers as the seed's hook: `{}`, or a flat deny or ask. The exit code is always 0.
-pub fn answer(payload: Result<Vec<u8>, Bad>, plane: &Plane<'_>) -> Reply {
-    let call = payload.and_then(|bytes| dialect::read(&bytes, HookEvent::PreToolUse, None, plane.cwd));
+pub fn answer_xpia(payload: Result<Vec<u8>, PayloadError>, plane: &HookContext<'_>) -> HookReply {
+    let call = payload.and_then(|bytes| dialect::read_call(&bytes, HookEvent::PreToolUse, None, plane.cwd));
     let call = match call {
-        Ok(call) if amplihack_utils::sabotage::active("copilot-xpia-cwd") => {
-            Call { cwd: plane.cwd.to_owned(), ..call }
+        Ok(call) if amplihack_utils::sabotage::is_active("copilot-xpia-cwd") => {
+            HookCall { cwd: plane.cwd.to_owned(), ..call }
         }
         Ok(call) => call,
-        Err(_) if amplihack_utils::sabotage::active("copilot-xpia-fail-closed") => {
-            return Reply::object(&json!({}));
+        Err(_) if amplihack_utils::sabotage::is_active("copilot-xpia-fail-closed") => {
+            return HookReply::from_object(&json!({}));
         }
         Err(bad) => {
             let verdict = Verdict::new(Decision::Deny, events::UNREADABLE, bad.to_string(), Vec::new());
-            let stderr = plane.record(EventType::HookError, None, None, &verdict);
-            return Reply { stderr, ..refused(&broken(&verdict.reason)) };
+            let stderr = plane.record_verdict(EventType::HookError, None, None, &verdict);
+            return HookReply { stderr, ..denial_reply(&broken_words(&verdict.reason)) };
         }
     };
-    if call.kind == Kind::Shell && amplihack_utils::sabotage::active("copilot-xpia-bash") {
-        return Reply::object(&json!({}));
+    if call.kind == ToolKind::Shell && amplihack_utils::sabotage::is_active("copilot-xpia-bash") {
+        return HookReply::from_object(&json!({}));
     }
-    judged(&call, plane)
+    answer_judged(&call, plane)
 }
 
 /// Every tool is judged as on the guard's own event; an external defender knows commands of shells only.
-fn judged(call: &Call, plane: &Plane<'_>) -> Reply {
-    let verdict = events::judge(call, plane.judge);
-    let command = call.command.as_deref().filter(|_| call.kind == Kind::Shell);
-    let defender =
-        plane.env.path(DEFEND_PATH).filter(|_| !amplihack_utils::sabotage::active("copilot-xpia-defender"));
+fn answer_judged(call: &HookCall, plane: &HookContext<'_>) -> HookReply {
+    let verdict = events::judge_call(call, plane.judge);
+    let readings = std::iter::once(call).chain(&call.others);
+    let mut commands =
+        readings.filter(|call| call.kind == ToolKind::Shell).filter_map(|call| call.command.as_deref());
+    let command = commands.next();
+    let defender = plane
+        .env
+        .path(DEFEND_PATH)
+        .filter(|_| !amplihack_utils::sabotage::is_active("copilot-xpia-defender"));
     let (event_type, foreign, words) = match command.zip(defender) {
-        Some((command, defender)) => defend(&defender, command),
-        None => (EventType::PreToolValidation, Verdict::none(), String::new()),
+        // Of several readings the first that it blocks.
+        Some((command, defender)) => commands.fold(defender_verdict(&defender, command), |said, command| {
+            if said.1.decision == Decision::Deny { said } else { defender_verdict(&defender, command) }
+        }),
+        None => (EventType::PreToolValidation, Verdict::no_objection(), String::new()),
     };
     // The seed's log has no line for a harmless call of another tool.
     if command.is_none() && verdict.decision == Decision::None {
-        return Reply::object(&json!({}));
+        return HookReply::from_object(&json!({}));
     }
     let ours = foreign.decision < verdict.decision;
-    let verdict = foreign.join(verdict);
-    let stderr = plane.record(event_type, None, Some(call), &verdict);
+    let verdict = foreign.join_strictest(verdict);
+    let stderr = plane.record_verdict(event_type, None, Some(call), &verdict);
     let reply = match verdict.decision {
-        Decision::None | Decision::Allow if amplihack_utils::sabotage::active("copilot-xpia-allow") => {
-            flat("allow", "nothing against it")
+        Decision::None | Decision::Allow if amplihack_utils::sabotage::is_active("copilot-xpia-allow") => {
+            flat_reply("allow", "nothing against it")
         }
-        Decision::None | Decision::Allow => Reply::object(&json!({})),
-        Decision::Deny if amplihack_utils::sabotage::active("copilot-xpia-deny") => {
-            flat("ask", &verdict.reason)
+        Decision::None | Decision::Allow => HookReply::from_object(&json!({})),
+        Decision::Deny if amplihack_utils::sabotage::is_active("copilot-xpia-deny") => {
+            flat_reply("ask", &verdict.reason)
         }
-        Decision::Deny if ours => refused(&format!("{SIGN} XPIA Security Block (Rust): {}", verdict.reason)),
-        Decision::Deny => refused(&words),
-        Decision::Ask => flat("ask", &verdict.reason),
+        Decision::Deny if ours => {
+            denial_reply(&format!("{SIGN} XPIA Security Block (Rust): {}", verdict.reason))
+        }
+        Decision::Deny => denial_reply(&words),
+        Decision::Ask => flat_reply("ask", &verdict.reason),
     };
-    Reply { stderr, ..reply }
+    HookReply { stderr, ..reply }
 }
 
-/// What an external defender says: the audit's event, the verdict, and the words of a deny.
-fn defend(program: &Path, command: &str) -> (EventType, Verdict, String) {
+/// Asks an external defender: the audit's event, the verdict, and the words of a deny.
+fn defender_verdict(program: &Path, command: &str) -> (EventType, Verdict, String) {
     const RULE: RuleId = RuleId::new("xpia/defender");
     let deny = |event_type, words: String| {
         (event_type, Verdict::new(Decision::Deny, RULE, dialect::one_line(&words), Vec::new()), words)
     };
-    match ask(program, command) {
-        Answer::Valid => (EventType::PreToolValidation, Verdict::none(), String::new()),
-        Answer::Blocked { risk, threats, recommendations } => deny(
+    match ask_defender(program, command) {
+        DefenderAnswer::Valid => (EventType::PreToolValidation, Verdict::no_objection(), String::new()),
+        DefenderAnswer::Blocked { risk, threats, recommendations } => deny(
             EventType::PreToolValidation,
             format!(
                 "{SIGN} XPIA Security Block (Rust): Command blocked — {risk} risk\nThreats: {}\nRecommendations: {}",
@@ -91,36 +101,36 @@ fn defend(program: &Path, command: &str) -> (EventType, Verdict, String) {
                 recommendations.join(", ")
             ),
         ),
-        Answer::Missing => deny(
+        DefenderAnswer::Missing => deny(
             EventType::RustUnavailable,
             format!(
                 "{SIGN} XPIA Security: Rust defense binary (xpia-defend) not found. All bash commands blocked until binary is installed."
             ),
         ),
-        Answer::Broken(why) => deny(EventType::HookError, broken(&why)),
+        DefenderAnswer::Broken(why) => deny(EventType::HookError, broken_words(&why)),
     }
 }
 
-fn broken(why: &str) -> String {
+fn broken_words(why: &str) -> String {
     format!("{SIGN} XPIA Security: Hook error (fail-closed): {why}")
 }
 
-fn refused(words: &str) -> Reply {
-    flat("deny", words)
+fn denial_reply(words: &str) -> HookReply {
+    flat_reply("deny", words)
 }
 
 /// `message` for the seed's readers, `permissionDecisionReason` for Copilot, which hands only that on.
-fn flat(decision: &str, words: &str) -> Reply {
+fn flat_reply(decision: &str, words: &str) -> HookReply {
     let mut object = Map::new();
     object.insert("permissionDecision".to_owned(), decision.into());
-    if !amplihack_utils::sabotage::active("copilot-xpia-message") {
+    if !amplihack_utils::sabotage::is_active("copilot-xpia-message") {
         object.insert("message".to_owned(), words.into());
     }
     object.insert("permissionDecisionReason".to_owned(), words.into());
-    Reply::object(&Value::Object(object))
+    HookReply::from_object(&Value::Object(object))
 }
 
 /// The deny that is laid ready for the XPIA hook and for the joining of answers: flat, exit code 0.
-pub(crate) fn last_words(why: &str) -> Reply {
-    refused(&broken(why))
+pub(crate) fn prepared_denial(why: &str) -> HookReply {
+    denial_reply(&broken_words(why))
 }

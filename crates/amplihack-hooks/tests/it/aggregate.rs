@@ -1,13 +1,18 @@
 //! The seed's precedence table, with the hardenings that its cases name.
 
-use amplihack_hooks::aggregate;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use amplihack_hooks::{HookAction, HookEvent, HookInvocation, aggregate};
+use amplihack_utils::env::Env;
+use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::world::{object, rows};
+use crate::world::{Remembers, object, plane, rows};
 
 fn joined(amplihack: &Value, xpia: &Value) -> Value {
     let input = json!({"amplihack": amplihack, "xpia": xpia});
-    object(&aggregate::answer(Ok(input.to_string().into_bytes())))
+    object(&aggregate::answer_joined(Ok(input.to_string().into_bytes())))
 }
 
 #[test]
@@ -72,7 +77,7 @@ fn a_side_that_failed_and_an_input_that_cannot_be_read_are_denied() {
         assert_eq!(joined(&fine, &side)["permissionDecision"], "deny", "{side}");
     }
     for input in ["", "x", "[]", "{}"] {
-        let seen = object(&aggregate::answer(Ok(input.into())));
+        let seen = object(&aggregate::answer_joined(Ok(input.into())));
         assert_eq!(seen["permissionDecision"], "deny", "{input}");
     }
 }
@@ -118,7 +123,7 @@ fn a_side_that_stands_twice_is_refused() {
         r#"{"xpia":{"stdout":"{\"permissionDecision\":\"deny\"}","stdout":"","code":0}}"#,
         r#"{"xpia":{"stdout":"","code":1,"code":0}}"#,
     ] {
-        let seen = object(&aggregate::answer(Ok(input.into())));
+        let seen = object(&aggregate::answer_joined(Ok(input.into())));
         assert_eq!(seen["permissionDecision"], "deny", "{input}: {seen}");
         assert!(seen["message"].as_str().unwrap().contains("twice"), "{seen}");
     }
@@ -138,6 +143,128 @@ fn other_arguments_for_a_tool_are_not_handed_on() {
         for seen in [joined(&side, &fine), joined(&fine, &side)] {
             assert!(!seen.to_string().contains("rm -rf"), "{stdout}: {seen}");
             assert_ne!(seen["permissionDecision"], "deny", "{stdout}: {seen}");
+        }
+    }
+}
+
+/// The answer with a user's script that prints `printed`, for a call of `ls`.
+fn with_script(printed: &str) -> Value {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("printed"), printed).unwrap();
+    let script = dir.path().join("script");
+    std::fs::write(&script, format!("#!/bin/sh\ncat '{}/printed'\n", dir.path().display())).unwrap();
+    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let action = HookAction::WithScript(HookEvent::PreToolUse);
+    let invocation = HookInvocation { script: Some(script.clone()), ..HookInvocation::new(action) };
+    let payload =
+        json!({"sessionId": "s", "toolName": "bash", "toolArgs": json!({"command": "ls"}).to_string()});
+    let (audit, env) = (Remembers::default(), Env::empty());
+    let plane = plane(&audit, &env, Path::new("/x"));
+    let payload = Ok(payload.to_string().into_bytes());
+    object(&aggregate::with_script(HookEvent::PreToolUse, &script, &invocation, payload, &plane))
+}
+
+#[test]
+fn arguments_that_a_script_changes_are_judged_as_if_the_agent_had_used_them() {
+    for (printed, decision, changed) in [
+        (r#"{"permissionDecision":"allow","modifiedArgs":{"command":"pwd"}}"#, "allow", Some("pwd")),
+        (r#"{"modifiedArgs":{"command":"pwd"}}"#, "none", Some("pwd")),
+        (
+            r#"{"hookSpecificOutput":{"permissionDecision":"allow","updatedInput":{"command":"pwd"}}}"#,
+            "allow",
+            Some("pwd"),
+        ),
+        (r#"{"permissionDecision":"allow","modifiedArgs":{"command":"rm -rf /"}}"#, "deny", None),
+        (r#"{"modifiedArgs":{"command":"rm -rf /"}}"#, "deny", None),
+        (r#"{"hookSpecificOutput":{"updatedInput":{"command":"rm -rf /"}}}"#, "deny", None),
+        (r#"{"modifiedArgs":{"command":"sudo id"}}"#, "deny", None),
+        (r#"{"modifiedArgs":{"command":{}}}"#, "deny", None),
+        (r#"{"modifiedArgs":"pwd"}"#, "deny", None),
+        (r#"{"modifiedArgs":{"command":"pwd","command":"rm -rf /"}}"#, "deny", None),
+        (r#"{"modifiedArgs":{"command":"pwd"},"modifiedArgs":{"command":"id"}}"#, "deny", None),
+        (r#"{"modifiedArgs":{"command":"pwd"},"updatedInput":{"command":"id"}}"#, "deny", None),
+        (r#"{"permissionDecision":"ask","message":"m","modifiedArgs":{"command":"pwd"}}"#, "ask", None),
+        (r#"{"permissionDecision":"ask","message":"m","modifiedArgs":{"command":"rm -rf /"}}"#, "deny", None),
+        (r#"{"permissionDecision":"deny","modifiedArgs":{"command":"pwd"}}"#, "deny", None),
+        ("{}", "none", None),
+    ] {
+        let seen = with_script(printed);
+        assert_eq!(seen["permissionDecision"].as_str().unwrap_or("none"), decision, "{printed}: {seen}");
+        if decision != "deny" {
+            assert_eq!(seen["modifiedArgs"]["command"].as_str(), changed, "{printed}: {seen}");
+            assert!(seen.get("hookSpecificOutput").is_none(), "{printed}: {seen}");
+        }
+    }
+}
+
+/// Parts of what hooks print, whole and broken.
+const PARTS: &[&str] = &[
+    "{",
+    "}",
+    "[",
+    "]",
+    ",",
+    ":",
+    "\n",
+    " ",
+    "\"",
+    "null",
+    "true",
+    "false",
+    "0",
+    "{}",
+    "[]",
+    "\u{feff}",
+    "Traceback",
+    "\"permissionDecision\"",
+    "\"allow\"",
+    "\"ask\"",
+    "\"deny\"",
+    "\"continue\"",
+    "\"decision\"",
+    "\"block\"",
+    "{\"permissionDecision\":\"allow\"}",
+    "{\"permissionDecision\":\"deny\"}",
+    "{\"continue\":false}",
+    "{\"modifiedArgs\":{\"command\":\"rm -rf /\"}}",
+    "\"hookSpecificOutput\":{",
+    "\"permissionDecision\":\"allow\",",
+    "\\ud800",
+    "\u{0}",
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(4000) })]
+
+    /// Whatever a side prints: what is not one object denies, a deny in it counts, and nothing that it says weakens the other side.
+    #[test]
+    fn no_output_of_a_side_opens_the_guard(
+        parts in proptest::collection::vec(proptest::sample::select(PARTS), 0..9),
+        other in proptest::sample::select(&["", "{}", "{\"permissionDecision\":\"ask\"}", "{\"permissionDecision\":\"deny\"}"][..]),
+        code in proptest::sample::select(&[0, 0, 0, 1, 2][..]),
+    ) {
+        let stdout = parts.concat();
+        let side = json!({"stdout": stdout, "code": code});
+        let other_side = json!({"stdout": other, "code": 0});
+        let rank = |seen: &Value| match seen["permissionDecision"].as_str() {
+            None => Some(0),
+            Some("allow") => Some(1),
+            Some("ask") => Some(2),
+            Some("deny") => Some(3),
+            Some(_) => None,
+        };
+        let least = if other.contains("deny") { 3 } else if other.contains("ask") { 2 } else { 0 };
+        let text = stdout.trim_start_matches('\u{feff}').trim();
+        let whole = serde_json::from_str::<Value>(text);
+        let is_nothing = text.is_empty() || whole.as_ref().is_ok_and(|value| value.as_array().is_some_and(Vec::is_empty));
+        let is_object = whole.is_ok_and(|value| value.is_object());
+        for seen in [joined(&side, &other_side), joined(&other_side, &side)] {
+            let rank = rank(&seen);
+            prop_assert!(rank >= Some(least), "{stdout:?}: {seen}");
+            prop_assert!(!seen.to_string().contains("rm -rf"), "{stdout:?}: {seen}");
+            if code != 0 || !is_object && !is_nothing || stdout.contains("deny\"}") && is_object {
+                prop_assert_eq!(rank, Some(3), "{:?}: {}", stdout, seen);
+            }
         }
     }
 }

@@ -1,15 +1,21 @@
 //! The real binary: whatever is done to it, a guard's stdout is one deny, and every other event is silence.
 
 use std::io::Write;
+use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use amplihack_testkit::{json, printed};
+use amplihack_testkit::{json, loud, printed, programs};
 use serde_json::Value;
+
+/// The program under test.
+pub(crate) fn binary() -> PathBuf {
+    programs::under_test(env!("CARGO_BIN_EXE_amplihack-hooks"))
+}
 
 /// The binary with `arguments`, an empty environment and pipes on all three streams.
 fn start(arguments: &[&str]) -> Child {
-    Command::new(env!("CARGO_BIN_EXE_amplihack-hooks"))
+    Command::new(binary())
         .args(arguments)
         .env_clear()
         .stdin(Stdio::piped())
@@ -45,7 +51,7 @@ const CALL: &str = r#"{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_i
 fn what_is_wrong_with_the_command_line_or_the_payload_is_a_deny() {
     let forbidden = CALL.replace("\"ls\"", "\"git commit --no-verify\"");
     assert_denied(&run(&["pre-tool-use"], forbidden.as_bytes()), "a forbidden call");
-    let engine = Command::new(env!("CARGO_BIN_EXE_amplihack-hooks"))
+    let engine = Command::new(binary())
         .arg("pre-tool-use")
         .env_clear()
         .env("AMPLIHACK_HOOK_ENGINE", "python")
@@ -68,7 +74,7 @@ fn streams_that_are_closed_let_nothing_through_and_spoil_no_file() {
     let through_shell = |redirection: &str| {
         let mut child = Command::new("/bin/sh")
             .args(["-c", &format!("exec \"$0\" pre-tool-use {redirection}")])
-            .arg(env!("CARGO_BIN_EXE_amplihack-hooks"))
+            .arg(binary())
             .env_clear()
             .env("HOME", home.path())
             .stdin(Stdio::piped())
@@ -121,6 +127,40 @@ fn a_host_that_sends_nothing_and_waits_is_answered_at_the_deadline() {
     drop(open);
     assert_denied(&output, "no end of stdin");
     assert!(begin.elapsed() >= Duration::from_secs(4) && begin.elapsed() < Duration::from_secs(10));
+}
+
+#[test]
+fn the_deadline_comes_before_everything_that_could_wait() {
+    let directory = tempfile::tempdir().unwrap();
+    let log = directory.path().join("calls");
+    let traced = Command::new("strace")
+        .args(["-qq", "-o"])
+        .arg(&log)
+        .arg(binary())
+        .arg("pre-tool-use")
+        .env_clear()
+        .stdin(Stdio::null())
+        .output();
+    if !traced.is_ok_and(|output| output.status.code() == Some(2)) {
+        loud("SKIPPED: strace does not run here");
+        return;
+    }
+    let text = std::fs::read_to_string(&log).unwrap();
+    let (before, _) = text.split_once("setitimer(ITIMER_REAL").unwrap();
+    // A program that is not static is loaded first.
+    let own = before.rsplit("munmap(").next().unwrap();
+    let allowed = ["rt_sigaction(", "rt_sigprocmask(", "execve(", "arch_prctl(", "set_tid_address(", "0x"];
+    // A C library's memory of the main thread, less than a page; the allocator's first is more.
+    let is_small = |line: &str| {
+        let size =
+            line.strip_prefix("mmap(NULL, ").and_then(|rest| rest.split(',').next()?.parse::<u32>().ok());
+        size.is_some_and(|size| size < 4096)
+    };
+    let others: Vec<&str> = own
+        .lines()
+        .filter(|line| !allowed.iter().any(|call| line.starts_with(call)) && !is_small(line))
+        .collect();
+    assert!(others.is_empty(), "before the deadline: {others:#?}");
 }
 
 #[test]

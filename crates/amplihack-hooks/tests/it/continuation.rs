@@ -74,7 +74,7 @@ fn without_a_lock_the_agent_stops() {
 #[test]
 fn a_lock_holds_until_its_bound_and_is_then_gone() {
     let repository = Repository::new();
-    let env = Env::empty().with("AMPLIHACK_MAX_LOCK_ITERATIONS", "3");
+    let env = Env::empty().with_variable("AMPLIHACK_MAX_LOCK_ITERATIONS", "3");
     repository.write(".lock_active", "session_id: s1\n");
     repository.write(".continuation_prompt", "keep on");
     for _ in 0..2 {
@@ -89,7 +89,9 @@ fn a_lock_holds_until_its_bound_and_is_then_gone() {
 #[test]
 fn the_end_of_a_copilot_session_is_a_stop_and_no_stop_counts_twice() {
     let home = tempfile::tempdir().unwrap();
-    let env = Env::empty().with("AMPLIHACK_HOME", home.path()).with("AMPLIHACK_MAX_LOCK_ITERATIONS", "4");
+    let env = Env::empty()
+        .with_variable("AMPLIHACK_HOME", home.path())
+        .with_variable("AMPLIHACK_MAX_LOCK_ITERATIONS", "4");
     let repository = Repository::new();
     repository.write(".lock_active", "");
     let tell = |event| {
@@ -121,7 +123,7 @@ fn the_end_of_a_copilot_session_is_a_stop_and_no_stop_counts_twice() {
 fn a_bound_of_no_iteration_holds_nobody() {
     let repository = Repository::new();
     repository.write(".lock_active", "");
-    let env = Env::empty().with("AMPLIHACK_MAX_LOCK_ITERATIONS", "0");
+    let env = Env::empty().with_variable("AMPLIHACK_MAX_LOCK_ITERATIONS", "0");
     assert_eq!(repository.stop("s1", &env), None);
     assert!(repository.files().is_empty());
 }
@@ -146,7 +148,7 @@ fn stale_locks_and_lost_counts_release() {
     }
     let repository = Repository::new();
     repository.write(".lock_active", "locked_at: 1000");
-    let env = Env::empty().with("AMPLIHACK_LOCK_TTL_SECONDS", "99999999999");
+    let env = Env::empty().with_variable("AMPLIHACK_LOCK_TTL_SECONDS", "99999999999");
     assert!(repository.stop("s1", &env).is_some());
 }
 
@@ -162,9 +164,10 @@ fn a_session_stays_inside_the_locks_whatever_its_name() {
 fn the_payloads_session_counts_before_the_environments() {
     let repository = Repository::new();
     repository.write(".lock_active", "session_id: s1");
-    let env = Env::empty().with("AMPLIHACK_SESSION_ID", "s2").with("CLAUDE_SESSION_ID", "s3");
+    let env =
+        Env::empty().with_variable("AMPLIHACK_SESSION_ID", "s2").with_variable("CLAUDE_SESSION_ID", "s3");
     assert!(repository.stop("s1", &env).is_some());
-    let down = env.with("AMPLIHACK_SHUTDOWN_IN_PROGRESS", "1");
+    let down = env.with_variable("AMPLIHACK_SHUTDOWN_IN_PROGRESS", "1");
     assert_eq!(repository.stop("s1", &down), None);
 }
 
@@ -174,5 +177,5 @@ fn the_case_without_a_lock_holds() {
     let row = rows("stop_and_prompt_hooks.jsonl").into_iter().find(|row| row["name"] == "no_lock").unwrap();
     assert_eq!(row["expected"]["decision"], "approve");
     let repository = Repository::new();
-    assert_eq!(repository.stop("s1", &Env::empty().with("CLAUDE_SESSION_ID", "s1")), None);
+    assert_eq!(repository.stop("s1", &Env::empty().with_variable("CLAUDE_SESSION_ID", "s1")), None);
 }

@@ -4,9 +4,9 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use amplihack_hooks::export::{Export, Gaps, export};
+use amplihack_hooks::export::{ExportGaps, PolicyExport, export_policy};
 use amplihack_policy::rules::{self, ExampleWorld};
-use amplihack_policy::user::{Layer, Owner};
+use amplihack_policy::user::{Layer, PolicyLayerOwner};
 use amplihack_policy::{Decision, Event, Limits, Policy, World};
 use amplihack_testkit::{Sandbox, real};
 use amplihack_utils::agent_binary::AgentBinary;
@@ -15,8 +15,8 @@ use serde_json::Value;
 const AGENTS: [AgentBinary; 4] =
     [AgentBinary::Claude, AgentBinary::Codex, AgentBinary::Copilot, AgentBinary::Amp];
 
-fn exported(agent: AgentBinary) -> Export {
-    export(&Policy::standard(), agent).unwrap()
+fn exported(agent: AgentBinary) -> PolicyExport {
+    export_policy(&Policy::with_builtin_rules(), agent).unwrap()
 }
 
 /// The world of the recorded cases.
@@ -42,7 +42,7 @@ impl World for Base {
         Some(PathBuf::from(ExampleWorld::HOME))
     }
 
-    fn state(&self) -> Vec<PathBuf> {
+    fn state_directories(&self) -> Vec<PathBuf> {
         vec![Path::new(ExampleWorld::HOME).join(".amplihack")]
     }
 
@@ -53,7 +53,7 @@ impl World for Base {
 
 /// Calls `f` with every recorded command and every example of a rule, and with what the policy says about it.
 fn corpus(mut f: impl FnMut(&Event<'_>, Decision, &str)) {
-    let policy = Policy::standard();
+    let policy = Policy::with_builtin_rules();
     let limits = Limits { deadline: std::time::Duration::from_secs(20), ..Limits::default() };
     let cases = Path::new(env!("CARGO_MANIFEST_DIR")).join("../amplihack-policy/tests/cases");
     for file in ["xpia_bash.jsonl", "pretool_guard.jsonl"] {
@@ -65,13 +65,13 @@ fn corpus(mut f: impl FnMut(&Event<'_>, Decision, &str)) {
             f(&event, policy.judge(&event, &Base(text("branch")), &limits).decision, &script);
         }
     }
-    for example in rules::all().flat_map(|rule| rule.matches.iter().chain(rule.not_matches)) {
+    for example in rules::builtin_rules().flat_map(|rule| rule.matches.iter().chain(rule.not_matches)) {
         example.with_event(|event| {
             // Text that is only read is no call.
             if matches!(event, Event::Content { .. }) {
                 return;
             }
-            f(event, policy.judge(event, &example.world(), &limits).decision, example.text);
+            f(event, policy.judge(event, &example.example_world(), &limits).decision, example.text);
         });
     }
 }
@@ -102,21 +102,21 @@ fn the_gaps_are_known() {
     let mut report = String::new();
     for agent in AGENTS {
         let export = exported(agent);
-        let mut gaps = Gaps::default();
+        let mut gaps = ExportGaps::default();
         corpus(|event, decision, _| {
             let stops = decision >= Decision::Ask;
             gaps.harmful += usize::from(stops);
             gaps.missed += usize::from(stops && export.judge(event) < Decision::Ask);
         });
-        let Gaps { harmful, missed } = export.gaps;
+        let ExportGaps { harmful, missed } = export.gaps;
         let _ = writeln!(
             report,
             "{agent}: {} rules; of the rules' {harmful} examples {missed} pass ({} %); of all {} harmful rows {} ({} %)",
             export.rules.len(),
-            export.gaps.percent(),
+            export.gaps.missed_percent(),
             gaps.harmful,
             gaps.missed,
-            gaps.percent()
+            gaps.missed_percent()
         );
     }
     insta::assert_snapshot!(report);
@@ -163,7 +163,7 @@ fn each_export_is_its_agents_own_language() {
             }
         }
     }
-    let none = export(&Policy::standard(), AgentBinary::Amplifier).unwrap_err();
+    let none = export_policy(&Policy::with_builtin_rules(), AgentBinary::Amplifier).unwrap_err();
     assert_eq!(
         none.to_string(),
         "amplifier has no permission rules that a policy could be put into; use claude, codex, copilot or amp"
@@ -189,9 +189,9 @@ decision = 'deny'
 program = 'weird*'
 decision = 'deny'
 ";
-    let layer = Layer { owner: Owner::User, file: "policy.toml".into(), text: text.to_owned() };
+    let layer = Layer { owner: PolicyLayerOwner::User, file: "policy.toml".into(), text: text.to_owned() };
     let policy = Policy::load(&[layer]).unwrap();
-    let export = export(&policy, AgentBinary::Claude).unwrap();
+    let export = export_policy(&policy, AgentBinary::Claude).unwrap();
     for (pattern, decision) in [
         ("Bash(kubectl apply:*)", Decision::Ask),
         ("Read(~/plans/**)", Decision::Deny),
@@ -202,9 +202,9 @@ decision = 'deny'
         assert_eq!(rule.map(|rule| rule.decision), Some(decision), "{pattern}\n{}", export.text);
     }
     assert!(!export.text.contains("--no-verify") && !export.text.contains("weird"), "{}", export.text);
-    let observing = Policy::standard().with_mode("observe".parse().unwrap());
-    let nothing = amplihack_hooks::export::export(&observing, AgentBinary::Claude).unwrap();
-    assert_eq!((nothing.rules.len(), nothing.gaps), (0, Gaps::default()));
+    let observing = Policy::with_builtin_rules().with_mode("observe".parse().unwrap());
+    let nothing = export_policy(&observing, AgentBinary::Claude).unwrap();
+    assert_eq!((nothing.rules.len(), nothing.gaps), (0, ExportGaps::default()));
 }
 
 /// The real CLI reads its rules as the matcher here does.

@@ -8,8 +8,11 @@
 mod aggregate;
 mod binary;
 mod continuation;
+mod corpora;
 mod export;
+mod launch;
 mod payloads;
+mod permission;
 mod prompts;
 mod schemas;
 mod world;

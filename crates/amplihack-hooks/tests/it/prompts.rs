@@ -29,9 +29,9 @@ fn the_cases_of_prompt_hooks_hold() {
         };
         seen += 1;
         let home = tempfile::tempdir().unwrap();
-        let mut env = Env::empty().with("AMPLIHACK_HOME", home.path());
+        let mut env = Env::empty().with_variable("AMPLIHACK_HOME", home.path());
         for (key, value) in row["env"].as_object().unwrap() {
-            env.set(key, value.as_str().unwrap());
+            env.set_variable(key, value.as_str().unwrap());
         }
         let said = submit(event, &row["input"], &env);
         let expected = row["expected"]["additionalContext"].as_str().unwrap();
@@ -47,7 +47,9 @@ fn the_cases_of_prompt_hooks_hold() {
 fn the_reminder_comes_once_a_session_and_not_into_nested_ones() {
     use HookEvent::{SessionStop, UserPromptSubmit, WorkflowClassificationReminder as Reminder};
     let home = tempfile::tempdir().unwrap();
-    let env = Env::empty().with("AMPLIHACK_HOME", home.path()).with("AMPLIHACK_SESSION_DEPTH", "1");
+    let env = Env::empty()
+        .with_variable("AMPLIHACK_HOME", home.path())
+        .with_variable("AMPLIHACK_SESSION_DEPTH", "1");
     let prompt = |session: &str, text: &str| json!({"hook_event_name": "UserPromptSubmit", "session_id": session, "prompt": text});
     let ask = |event, session: &str, text: &str| submit(event, &prompt(session, text), &env);
     assert_eq!(ask(UserPromptSubmit, "../../a", "/dev build it"), "");
@@ -60,7 +62,7 @@ fn the_reminder_comes_once_a_session_and_not_into_nested_ones() {
     assert_eq!(files.len(), 2);
     ask(SessionStop, "b", "");
     assert!(!ask(UserPromptSubmit, "b", "again").is_empty());
-    let nested = env.clone().with("AMPLIHACK_SESSION_DEPTH", "2");
+    let nested = env.clone().with_variable("AMPLIHACK_SESSION_DEPTH", "2");
     assert_eq!(submit(UserPromptSubmit, &prompt("c", "build it"), &nested), "");
 }
 
@@ -69,7 +71,7 @@ fn the_reminder_comes_once_a_session_and_not_into_nested_ones() {
 fn the_reminder_comes_again_where_the_user_turns_to_something_else() {
     use HookEvent::WorkflowClassificationReminder as Reminder;
     let home = tempfile::tempdir().unwrap();
-    let env = Env::empty().with("AMPLIHACK_HOME", home.path());
+    let env = Env::empty().with_variable("AMPLIHACK_HOME", home.path());
     for (prompt, turn, reminded) in [
         ("now let's switch to the parser", Some(9), true),
         ("Now let\u{2019}s switch to the parser", Some(9), true),

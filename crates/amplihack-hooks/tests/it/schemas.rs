@@ -3,17 +3,18 @@
 use std::path::Path;
 
 use amplihack_hooks::HookEvent;
-use amplihack_hooks::dialect::{self, Dialect, Reply};
+use amplihack_hooks::dialect::{self, HookDialect, HookReply};
 use amplihack_policy::{Decision, RuleId, Verdict};
 use serde_json::{Value, json};
 
-fn schema(dialect: Dialect, event: &str) -> Value {
+fn schema(dialect: HookDialect, event: &str) -> Value {
     let file = match dialect {
+        HookDialect::Gemini if event == "pre-tool-use" => "gemini",
         // Gemini is answered as Claude is, and passes over what it does not know.
-        Dialect::Claude | Dialect::Gemini => "claude",
-        Dialect::Codex => "codex",
-        Dialect::CopilotAsClaude => "copilot-as-claude",
-        Dialect::Copilot => "copilot",
+        HookDialect::Claude | HookDialect::Gemini => "claude",
+        HookDialect::Codex => "codex",
+        HookDialect::CopilotAsClaude => "copilot-as-claude",
+        HookDialect::Copilot => "copilot",
     };
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("schemas/{file}.{event}.json"));
     let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
@@ -73,7 +74,7 @@ fn fits(schema: &Value, value: &Value) -> Result<(), String> {
     Ok(())
 }
 
-fn assert_fits(reply: &Reply, dialect: Dialect, event: &str) {
+fn assert_fits(reply: &HookReply, dialect: HookDialect, event: &str) {
     if !reply.stdout.is_empty() {
         let value: Value = serde_json::from_slice(&reply.stdout).unwrap();
         fits(&schema(dialect, event), &value).unwrap_or_else(|why| panic!("{dialect} {event}: {why}"));
@@ -82,15 +83,19 @@ fn assert_fits(reply: &Reply, dialect: Dialect, event: &str) {
 
 #[test]
 fn every_answer_fits_its_hosts_schema() {
-    for dialect in Dialect::ALL {
+    let denied = Verdict::new(Decision::Deny, RuleId::new("a/b"), "why", Vec::new());
+    for reply in [dialect::grant_permission(), dialect::refuse_permission(&denied)] {
+        assert_fits(&reply, HookDialect::Claude, HookEvent::PermissionRequest.name());
+    }
+    for dialect in HookDialect::ALL {
         for decision in [Decision::None, Decision::Allow, Decision::Ask, Decision::Deny] {
             for answerable in [false, true] {
                 let said = Verdict::new(decision, RuleId::new("a/b"), "why", Vec::new());
-                assert_fits(&dialect::verdict(&said, dialect, answerable), dialect, "pre-tool-use");
+                assert_fits(&dialect::render_verdict(&said, dialect, answerable), dialect, "pre-tool-use");
             }
         }
         for event in [HookEvent::SessionStart, HookEvent::UserPromptSubmit, HookEvent::PostToolUse] {
-            let reply = dialect::context("words", event, dialect);
+            let reply = dialect::render_context("words", event, dialect);
             assert!(!reply.stdout.is_empty());
             assert_fits(&reply, dialect, event.name());
         }
@@ -104,11 +109,11 @@ fn the_schemas_refuse_what_hosts_were_seen_to_ignore() {
     let nested = json!({"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": "R"}, "decision": "block", "reason": "R"});
     let mut unknown_key = nested.clone();
     unknown_key["message"] = "R".into();
-    for dialect in [Dialect::Claude, Dialect::Codex] {
+    for dialect in [HookDialect::Claude, HookDialect::Codex] {
         assert!(fits(&schema(dialect, "pre-tool-use"), &flat).is_err());
     }
-    assert!(fits(&schema(Dialect::Codex, "pre-tool-use"), &unknown_key).is_err());
-    assert!(fits(&schema(Dialect::Copilot, "pre-tool-use"), &nested).is_err());
+    assert!(fits(&schema(HookDialect::Codex, "pre-tool-use"), &unknown_key).is_err());
+    assert!(fits(&schema(HookDialect::Copilot, "pre-tool-use"), &nested).is_err());
     let words = json!({"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": "x"}});
-    assert!(fits(&schema(Dialect::CopilotAsClaude, "session-start"), &words).is_err());
+    assert!(fits(&schema(HookDialect::CopilotAsClaude, "session-start"), &words).is_err());
 }

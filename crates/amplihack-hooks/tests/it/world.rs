@@ -4,8 +4,10 @@ use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime};
 
-use amplihack_hooks::dialect::{Bad, Reply};
-use amplihack_hooks::{Action, Audit, Entry, HookEvent, Invocation, Judge, Plane, events};
+use amplihack_hooks::dialect::{HookReply, PayloadError};
+use amplihack_hooks::{
+    HookAction, HookAudit, HookAuditEntry, HookContext, HookEvent, HookInvocation, HookJudge, events,
+};
 use amplihack_policy::{Decision, Event, RuleId, Verdict};
 use amplihack_utils::env::Env;
 use serde_json::Value;
@@ -13,7 +15,7 @@ use serde_json::Value;
 /// Denies what would remove everything, asks for `sudo`, and finds instructions in content.
 pub(crate) struct OneRule;
 
-impl Judge for OneRule {
+impl HookJudge for OneRule {
     fn judge(&self, event: &Event<'_>) -> Verdict {
         let said = |decision| Verdict::new(decision, RuleId::new("test/one"), "it would do harm", Vec::new());
         match event {
@@ -24,13 +26,13 @@ impl Judge for OneRule {
                 } else if script.contains("sudo") {
                     said(Decision::Ask)
                 } else {
-                    Verdict::none()
+                    Verdict::no_objection()
                 }
             }
             Event::Write { path, .. } if path.starts_with("/etc") => said(Decision::Deny),
             Event::Fetch { url, .. } if url.contains("169.254.169.254") => said(Decision::Deny),
             Event::Content { text, .. } if text.contains("ignore all previous") => said(Decision::Deny),
-            _ => Verdict::none(),
+            _ => Verdict::no_objection(),
         }
     }
 }
@@ -42,8 +44,8 @@ pub(crate) struct Remembers {
     pub(crate) fails: bool,
 }
 
-impl Audit for Remembers {
-    fn record(&self, entry: &Entry<'_>) -> Result<(), String> {
+impl HookAudit for Remembers {
+    fn record_entry(&self, entry: &HookAuditEntry<'_>) -> Result<(), String> {
         if self.fails {
             return Err("no space".to_owned());
         }
@@ -54,23 +56,23 @@ impl Audit for Remembers {
     }
 }
 
-pub(crate) fn plane<'a>(audit: &'a Remembers, env: &'a Env, cwd: &'a Path) -> Plane<'a> {
-    Plane { judge: &OneRule, audit, env, cwd, launch: None, now: SystemTime::now(), started: Instant::now() }
+pub(crate) fn plane<'a>(audit: &'a Remembers, env: &'a Env, cwd: &'a Path) -> HookContext<'a> {
+    HookContext {
+        judge: &OneRule,
+        audit,
+        env,
+        cwd,
+        launch: None,
+        now: SystemTime::now(),
+        started: Instant::now(),
+    }
 }
 
 /// Answers an event as the binary would, for a registration that names nothing.
-pub(crate) fn answer(event: HookEvent, payload: impl Into<Vec<u8>>, env: &Env, cwd: &Path) -> Reply {
-    let invocation = Invocation {
-        action: Action::Event(event),
-        host: None,
-        headless: false,
-        policy: None,
-        launch: None,
-        script: None,
-        payload: None,
-    };
-    let payload: Result<Vec<u8>, Bad> = Ok(payload.into());
-    events::answer(event, &invocation, payload, &plane(&Remembers::default(), env, cwd))
+pub(crate) fn answer(event: HookEvent, payload: impl Into<Vec<u8>>, env: &Env, cwd: &Path) -> HookReply {
+    let invocation = HookInvocation::new(HookAction::Event(event));
+    let payload: Result<Vec<u8>, PayloadError> = Ok(payload.into());
+    events::answer_event(event, &invocation, payload, &plane(&Remembers::default(), env, cwd))
 }
 
 pub(crate) fn cases() -> PathBuf {
@@ -83,7 +85,7 @@ pub(crate) fn rows(file: &str) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-pub(crate) fn object(reply: &Reply) -> Value {
+pub(crate) fn object(reply: &HookReply) -> Value {
     if reply.stdout.is_empty() {
         return Value::Null;
     }

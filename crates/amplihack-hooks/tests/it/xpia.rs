@@ -41,7 +41,7 @@ fn the_cases_of_the_contract_hold() {
             Some(script) => stand_in(directory.path(), script, mode),
             None => directory.path().join("missing"),
         };
-        let env = Env::empty().with(xpia::DEFEND_PATH, defender);
+        let env = Env::empty().with_variable(xpia::DEFEND_PATH, defender);
         let audit = Remembers { fails: name == "log_dir_blocked", ..Remembers::default() };
         let payload = match row["argv"].as_array() {
             Some(words) => words[0].as_str().unwrap().to_owned(),
@@ -52,7 +52,7 @@ fn the_cases_of_the_contract_hold() {
             }
             None => row["stdin"].as_str().unwrap().to_owned(),
         };
-        let reply = xpia::answer(Ok(payload.into_bytes()), &plane(&audit, &env, Path::new("/x")));
+        let reply = xpia::answer_xpia(Ok(payload.into_bytes()), &plane(&audit, &env, Path::new("/x")));
         assert_eq!(reply.code, 0, "{name}");
         let seen = object(&reply);
         let wish = row["users_want"].as_str();
@@ -109,7 +109,7 @@ fn without_a_defender_the_policy_alone_decides() {
     let ask = |command: &str| {
         let payload = json!({"toolName": "bash", "toolArgs": {"command": command}}).to_string();
         let audit = Remembers::default();
-        object(&xpia::answer(Ok(payload.into_bytes()), &plane(&audit, &Env::empty(), Path::new("/x"))))
+        object(&xpia::answer_xpia(Ok(payload.into_bytes()), &plane(&audit, &Env::empty(), Path::new("/x"))))
     };
     assert_eq!(ask("pwd"), json!({}));
     assert_eq!(ask("sudo id")["permissionDecision"], "ask");
@@ -122,7 +122,7 @@ fn without_a_defender_the_policy_alone_decides() {
 fn every_tool_is_judged_and_a_defender_is_asked_about_commands_only() {
     let directory = tempfile::tempdir().unwrap();
     let asked = "sys.stdout.write('{\"is_valid\": false, \"risk_level\": \"high\"}'); sys.exit(1)";
-    let env = Env::empty().with(xpia::DEFEND_PATH, stand_in(directory.path(), asked, 0o755));
+    let env = Env::empty().with_variable(xpia::DEFEND_PATH, stand_in(directory.path(), asked, 0o755));
     for (tool, input, denied) in [
         ("WebFetch", json!({"url": "http://169.254.169.254/", "prompt": "x"}), true),
         ("WebFetch", json!({"url": "https://example.com/", "prompt": "x"}), false),
@@ -133,7 +133,8 @@ fn every_tool_is_judged_and_a_defender_is_asked_about_commands_only() {
     ] {
         let payload = json!({"tool_name": tool, "tool_input": input}).to_string();
         let audit = Remembers::default();
-        let reply = xpia::answer(Ok(payload.clone().into_bytes()), &plane(&audit, &env, Path::new("/x")));
+        let reply =
+            xpia::answer_xpia(Ok(payload.clone().into_bytes()), &plane(&audit, &env, Path::new("/x")));
         let seen = object(&reply);
         assert_eq!(seen["permissionDecision"] == "deny", denied, "{payload}: {seen}");
         assert_eq!(seen == json!({}), !denied, "{payload}: {seen}");
@@ -146,9 +147,10 @@ fn every_tool_is_judged_and_a_defender_is_asked_about_commands_only() {
 fn a_defender_never_lifts_the_policys_deny() {
     let directory = tempfile::tempdir().unwrap();
     let valid = "sys.stdout.write('{\"is_valid\": true, \"risk_level\": \"none\"}'); sys.exit(0)";
-    let env = Env::empty().with(xpia::DEFEND_PATH, stand_in(directory.path(), valid, 0o755));
+    let env = Env::empty().with_variable(xpia::DEFEND_PATH, stand_in(directory.path(), valid, 0o755));
     let payload: Value = json!({"tool_name": "Bash", "tool_input": {"command": "rm -rf /"}});
     let audit = Remembers::default();
-    let reply = xpia::answer(Ok(payload.to_string().into_bytes()), &plane(&audit, &env, Path::new("/x")));
+    let reply =
+        xpia::answer_xpia(Ok(payload.to_string().into_bytes()), &plane(&audit, &env, Path::new("/x")));
     assert_eq!(object(&reply)["permissionDecision"], "deny");
 }

@@ -3,12 +3,12 @@
 //! [`normalize`] turns such arguments into ones that Copilot takes, and widens no permission; [`shim`] is the program that
 //! stands in Copilot's place on PATH, does that, and becomes Copilot.
 
+mod arguments;
 mod normalize;
-mod read;
 pub mod shim;
 mod words;
 
-pub use normalize::{NormalizeError, Normalized, Warning, normalize};
+pub use normalize::{NormalizeError, NormalizeWarning, NormalizedArguments, normalize};
 
 #[cfg(test)]
 mod tests;

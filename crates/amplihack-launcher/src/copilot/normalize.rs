@@ -5,31 +5,31 @@ use std::fmt;
 
 use amplihack_agent::copilot::nested::{
     ALLOW_ALL_PATHS, ALLOW_ALL_TOOLS, ALLOW_EDITS, DISALLOW_TEMP_DIR, INTERACTIVE, INTERACTIVE_EQUALS,
-    ModeLevel, PROMPT, PROMPT_EQUALS, Questions, TOOLS_DECIDED,
+    LaunchQuestions, ModeLevel, PROMPT, PROMPT_EQUALS, TOOLS_DECIDED,
 };
-use amplihack_utils::error::{ExitKind, Explain};
+use amplihack_utils::error::{ErrorExplanation, ExitKind};
 
-use super::read::{Item, Part, Reading, read};
+use super::arguments::{ArgumentItem, NestedArguments, SystemPromptPart, read_arguments};
 use super::words::is_flag;
 
-/// What stands between the parts of a merged prompt.
+/// Separator of the parts of a merged prompt.
 const BETWEEN: &str = "\n\n";
-/// How an older normaliser told the model of a restriction, and left no other trace of it.
+/// Sentence by which an older normalizer told the model of a restriction, and left no other trace of it.
 const FORBIDDEN: &str = "Tool use is forbidden for this invocation.";
 
 /// Arguments for Copilot.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Normalized {
+pub struct NormalizedArguments {
     /// The arguments, without the program.
     pub argv: Vec<OsString>,
-    /// What a person should know about them, one line each.
-    pub warnings: Vec<Warning>,
+    /// Warnings about them for a person, one line each.
+    pub warnings: Vec<NormalizeWarning>,
 }
 
 /// Something that a person should know about the arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Warning {
+pub enum NormalizeWarning {
     /// A flag of Claude's was left out; what it said about permissions was heeded.
     Dropped {
         /// The flag.
@@ -39,7 +39,7 @@ pub enum Warning {
     OldFlag {
         /// The flag.
         flag: String,
-        /// What says it now.
+        /// The flag that replaces it now.
         modern: &'static str,
     },
     /// Copilot does not know this flag.
@@ -56,7 +56,7 @@ pub enum Warning {
     NothingGranted,
 }
 
-impl fmt::Display for Warning {
+impl fmt::Display for NormalizeWarning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Dropped { flag } => write!(f, "{flag} is not Copilot's and was left out"),
@@ -97,7 +97,7 @@ pub enum NormalizeError {
     },
 }
 
-impl Explain for NormalizeError {
+impl ErrorExplanation for NormalizeError {
     fn kind(&self) -> &'static str {
         match self {
             Self::MissingValue { .. } => "missing_value",
@@ -106,7 +106,7 @@ impl Explain for NormalizeError {
         }
     }
 
-    fn exit(&self) -> ExitKind {
+    fn exit_kind(&self) -> ExitKind {
         ExitKind::Usage
     }
 
@@ -135,39 +135,39 @@ impl Explain for NormalizeError {
 /// # Errors
 ///
 /// [`NormalizeError`]: a guess might grant what was to be denied.
-pub fn normalize(args: &[OsString]) -> Result<Normalized, NormalizeError> {
-    let mut reading = read(args)?;
+pub fn normalize(args: &[OsString]) -> Result<NormalizedArguments, NormalizeError> {
+    let mut reading = read_arguments(args)?;
     if reading.passthrough {
-        return Ok(Normalized { argv: args.to_vec(), warnings: Vec::new() });
+        return Ok(NormalizedArguments { argv: args.to_vec(), warnings: Vec::new() });
     }
-    let merged = prompt(&mut reading)?;
-    let mut out = permissions(&reading);
+    let merged = merge_prompt(&mut reading)?;
+    let mut out = permission_flags(&reading);
     let granted = [ALLOW_ALL_TOOLS, ALLOW_EDITS].iter().any(|all| out.iter().any(|word| word == all));
     if merged.is_some() && !granted && !reading.grants_tools {
-        reading.warnings.push(Warning::NothingGranted);
+        reading.warnings.push(NormalizeWarning::NothingGranted);
     }
     for item in reading.items {
         match item {
-            Item::Word(word) => out.push(word),
-            Item::Flag { words, .. }
-                if amplihack_utils::sabotage::active("copilot-explicit-kept")
+            ArgumentItem::Word(word) => out.push(word),
+            ArgumentItem::Flag { words, .. }
+                if amplihack_utils::sabotage::is_active("copilot-explicit-kept")
                     && words[0].as_encoded_bytes().starts_with(b"--deny") => {}
-            Item::Flag { words, .. } => out.extend(words),
-            Item::Interactive(value) => flagged(&mut out, INTERACTIVE, INTERACTIVE_EQUALS, value),
+            ArgumentItem::Flag { words, .. } => out.extend(words),
+            ArgumentItem::Interactive(value) => push_flag(&mut out, INTERACTIVE, INTERACTIVE_EQUALS, value),
         }
     }
     if let Some(merged) = merged {
-        if amplihack_utils::sabotage::active("copilot-merge-one") {
-            flagged(&mut out, PROMPT, PROMPT_EQUALS, merged.clone());
+        if amplihack_utils::sabotage::is_active("copilot-merge-one") {
+            push_flag(&mut out, PROMPT, PROMPT_EQUALS, merged.clone());
         }
-        flagged(&mut out, PROMPT, PROMPT_EQUALS, merged);
+        push_flag(&mut out, PROMPT, PROMPT_EQUALS, merged);
     }
     out.extend(reading.rest);
-    Ok(Normalized { argv: out, warnings: reading.warnings })
+    Ok(NormalizedArguments { argv: out, warnings: reading.warnings })
 }
 
-/// What stands in front: what was not decided is granted, and what was decided by a flag that is gone leaves its mark.
-fn permissions(reading: &Reading) -> Vec<OsString> {
+/// Flags in front: what was not decided is granted, and what was decided by a flag that is gone leaves its mark.
+fn permission_flags(reading: &NestedArguments) -> Vec<OsString> {
     let mut restricted = reading.restricted;
     let mut front = Vec::new();
     let mut said = reading.said;
@@ -177,14 +177,14 @@ fn permissions(reading: &Reading) -> Vec<OsString> {
             said.tools = true;
             restricted.paths = true;
         }
-        Some(ModeLevel::Ask) => restricted = Questions::BOTH,
+        Some(ModeLevel::Ask) => restricted = LaunchQuestions::BOTH,
         Some(ModeLevel::Full) | None => {}
     }
     restricted.tools |= reading.prompts.iter().any(|part| starts_with(part, FORBIDDEN));
-    if !said.tools && !amplihack_utils::sabotage::active("copilot-default-tools") {
+    if !said.tools && !amplihack_utils::sabotage::is_active("copilot-default-tools") {
         front.push(if restricted.tools { TOOLS_DECIDED } else { ALLOW_ALL_TOOLS });
     }
-    if !said.paths && !amplihack_utils::sabotage::active("copilot-default-paths") {
+    if !said.paths && !amplihack_utils::sabotage::is_active("copilot-default-paths") {
         front.push(if restricted.paths { DISALLOW_TEMP_DIR } else { ALLOW_ALL_PATHS });
     }
     front.into_iter().map(OsString::from).collect()
@@ -195,18 +195,18 @@ fn starts_with(text: &OsStr, start: &str) -> bool {
 }
 
 /// The one prompt. System prompts of a session that begins with a prompt of its own become a part of that.
-fn prompt(reading: &mut Reading) -> Result<Option<OsString>, NormalizeError> {
+fn merge_prompt(reading: &mut NestedArguments) -> Result<Option<OsString>, NormalizeError> {
     let prompted = !reading.prompts.is_empty();
-    let system = system(std::mem::take(&mut reading.system), prompted, &reading.items);
+    let system = order_system_parts(std::mem::take(&mut reading.system), prompted, &reading.items);
     let interactive = reading.items.iter_mut().find_map(|item| match item {
-        Item::Interactive(value) => Some(value),
+        ArgumentItem::Interactive(value) => Some(value),
         _ => None,
     });
     if let (false, Some(value)) = (prompted, interactive) {
-        *value = joined(system.iter().chain([&*value]));
+        *value = join_parts(system.iter().chain([&*value]));
         return Ok(None);
     }
-    let merged = joined(system.iter().chain(&reading.prompts));
+    let merged = join_parts(system.iter().chain(&reading.prompts));
     match (merged.is_empty(), prompted) {
         (true, true) => Err(NormalizeError::EmptyPrompt),
         (true, false) => Ok(None),
@@ -216,22 +216,24 @@ fn prompt(reading: &mut Reading) -> Result<Option<OsString>, NormalizeError> {
 
 /// The parts of the system prompt, itself first, and what is appended to it in the order in which it is written. A note about
 /// denied tools is no reason to begin a run without a person.
-fn system(parts: Vec<Part>, prompted: bool, items: &[Item]) -> Vec<OsString> {
-    let interactive = items.iter().any(|item| matches!(item, Item::Interactive(_)));
-    if !prompted && !interactive && parts.iter().all(|part| matches!(part, Part::Note(_))) {
+fn order_system_parts(parts: Vec<SystemPromptPart>, prompted: bool, items: &[ArgumentItem]) -> Vec<OsString> {
+    let interactive = items.iter().any(|item| matches!(item, ArgumentItem::Interactive(_)));
+    if !prompted && !interactive && parts.iter().all(|part| matches!(part, SystemPromptPart::Note(_))) {
         return Vec::new();
     }
-    let (first, behind): (Vec<Part>, Vec<Part>) =
-        parts.into_iter().partition(|part| matches!(part, Part::System(_)));
+    let (first, behind): (Vec<SystemPromptPart>, Vec<SystemPromptPart>) =
+        parts.into_iter().partition(|part| matches!(part, SystemPromptPart::System(_)));
     let text = |part| match part {
-        Part::System(text) | Part::Appended(text) | Part::Note(text) => text,
+        SystemPromptPart::System(text) | SystemPromptPart::Appended(text) | SystemPromptPart::Note(text) => {
+            text
+        }
     };
     first.into_iter().chain(behind).map(text).collect()
 }
 
-fn joined<'a>(parts: impl Iterator<Item = &'a OsString>) -> OsString {
+fn join_parts<'a>(parts: impl Iterator<Item = &'a OsString>) -> OsString {
     let parts: Vec<&OsStr> = parts.filter(|part| !part.is_empty()).map(OsString::as_os_str).collect();
-    parts.join(OsStr::new(if amplihack_utils::sabotage::active("copilot-merge-blank-line") {
+    parts.join(OsStr::new(if amplihack_utils::sabotage::is_active("copilot-merge-blank-line") {
         "\n"
     } else {
         BETWEEN
@@ -239,7 +241,7 @@ fn joined<'a>(parts: impl Iterator<Item = &'a OsString>) -> OsString {
 }
 
 /// A flag and its value: in one word where the value would be taken for a flag.
-fn flagged(argv: &mut Vec<OsString>, flag: &str, equals: &str, value: OsString) {
+fn push_flag(argv: &mut Vec<OsString>, flag: &str, equals: &str, value: OsString) {
     if is_flag(&value) {
         let mut word = OsString::from(equals);
         word.push(value);

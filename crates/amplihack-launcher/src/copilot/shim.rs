@@ -12,16 +12,16 @@ use std::process::Command;
 
 use amplihack_agent::copilot::nested::{PROMPT, PROMPT_EQUALS};
 use amplihack_agent::lookup::LookupError;
-use amplihack_agent::{AgentBinary, profile};
-use amplihack_utils::config::Config;
+use amplihack_agent::{AgentBinary, agent_profile};
+use amplihack_utils::config::LayeredConfig;
 use amplihack_utils::env::Env;
-use amplihack_utils::error::{ExitKind, Explain};
+use amplihack_utils::error::{ErrorExplanation, ExitKind};
 use amplihack_utils::fs::create_private_dir;
 use amplihack_utils::sys::arg_limits;
 
-use super::normalize::{NormalizeError, Normalized, Warning, normalize};
-use crate::discover::{Versions, discover};
-use crate::environment::nested;
+use super::normalize::{NormalizeError, NormalizeWarning, NormalizedArguments, normalize};
+use crate::discover::{VersionSource, discover_agent};
+use crate::environment::nested_changes;
 
 /// Copilot cannot be called as it was asked to.
 #[derive(Debug, thiserror::Error)]
@@ -36,14 +36,14 @@ pub enum ShimError {
     /// A prompt that is too long for an argument could not be handed over.
     #[error("a prompt of {size} bytes is too long for an argument, and no temporary file took it: {source}")]
     Prompt {
-        /// Its length.
+        /// Length of the prompt, in bytes.
         size: usize,
         /// The cause.
         source: io::Error,
     },
 }
 
-impl Explain for ShimError {
+impl ErrorExplanation for ShimError {
     fn kind(&self) -> &'static str {
         match self {
             Self::Arguments(error) => error.kind(),
@@ -52,10 +52,10 @@ impl Explain for ShimError {
         }
     }
 
-    fn exit(&self) -> ExitKind {
+    fn exit_kind(&self) -> ExitKind {
         match self {
-            Self::Arguments(error) => error.exit(),
-            Self::Lookup(error) => error.exit(),
+            Self::Arguments(error) => error.exit_kind(),
+            Self::Lookup(error) => error.exit_kind(),
             Self::Prompt { .. } => ExitKind::Failed,
         }
     }
@@ -69,13 +69,13 @@ impl Explain for ShimError {
     }
 }
 
-/// Whether this process, whose command line is `args`, was called under Copilot's name.
+/// Reports whether this process, whose command line is `args`, was called under Copilot's name.
 pub fn is_called(args: &[OsString]) -> bool {
-    args.first().is_some_and(|own| Path::new(own).file_name() == Some(OsStr::new(name())))
+    args.first().is_some_and(|own| Path::new(own).file_name() == Some(OsStr::new(program_name())))
 }
 
-fn name() -> &'static str {
-    profile(AgentBinary::Copilot).program
+fn program_name() -> &'static str {
+    agent_profile(AgentBinary::Copilot).program
 }
 
 /// The real Copilot with `args` normalised, to be given to [`amplihack_session::become_program`], and what to tell a person.
@@ -86,13 +86,17 @@ fn name() -> &'static str {
 /// # Errors
 ///
 /// [`ShimError`]; nothing was started.
-pub fn command(args: &[OsString], env: &Env, config: &Config) -> Result<(Command, Vec<Warning>), ShimError> {
-    let Normalized { mut argv, warnings } = normalize(args)?;
-    let real = discover(AgentBinary::Copilot, env, config, Versions::Unknown)?.path;
+pub fn copilot_command(
+    args: &[OsString],
+    env: &Env,
+    config: &LayeredConfig,
+) -> Result<(Command, Vec<NormalizeWarning>), ShimError> {
+    let NormalizedArguments { mut argv, warnings } = normalize(args)?;
+    let real = discover_agent(AgentBinary::Copilot, env, config, VersionSource::Unknown)?.path;
     let prompt = long_prompt(&mut argv, env)?;
     let mut command = Command::new(real);
     command.args(argv);
-    for change in nested(AgentBinary::Copilot, env) {
+    for change in nested_changes(AgentBinary::Copilot, env) {
         match change.value {
             Some(value) => command.env(change.name, value),
             None => command.env_remove(change.name),
@@ -135,19 +139,19 @@ fn prompt_at(argv: &mut Vec<OsString>, at: usize) -> Option<OsString> {
 
 /// The link in a directory. Dropping it removes both.
 #[derive(Debug)]
-pub struct Shim {
+pub struct CopilotShimLink {
     directory: PathBuf,
 }
 
 /// Puts a link named `copilot` to `exe`, which must be amplihack, into `dir`, which is made with mode 0700 if it is not there.
 ///
 /// `dir` is the caller's own, below the state of its run, and holds nothing else. A link that a killed run left is replaced.
-pub fn install_into(dir: &Path, exe: &Path) -> io::Result<Shim> {
+pub fn install_into(dir: &Path, exe: &Path) -> io::Result<CopilotShimLink> {
     if !dir.is_absolute() || !exe.is_absolute() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "a shim needs absolute paths"));
     }
     create_private_dir(dir)?;
-    let link = dir.join(name());
+    let link = dir.join(program_name());
     match std::fs::read_link(&link) {
         Ok(target) if target == exe => {}
         Ok(_) => {
@@ -157,11 +161,11 @@ pub fn install_into(dir: &Path, exe: &Path) -> io::Result<Shim> {
         // What is no link is not ours, and stays.
         Err(_) => std::os::unix::fs::symlink(exe, &link)?,
     }
-    Ok(Shim { directory: dir.to_owned() })
+    Ok(CopilotShimLink { directory: dir.to_owned() })
 }
 
-impl Shim {
-    /// Where the link is.
+impl CopilotShimLink {
+    /// Directory of the link.
     pub fn directory(&self) -> &Path {
         &self.directory
     }
@@ -171,16 +175,16 @@ impl Shim {
     /// # Errors
     ///
     /// The directory has a colon in its name, which no PATH can hold.
-    pub fn first_on(&self, path: Option<&OsStr>) -> Result<OsString, std::env::JoinPathsError> {
+    pub fn prepend_to_path(&self, path: Option<&OsStr>) -> Result<OsString, std::env::JoinPathsError> {
         let others = path.into_iter().flat_map(std::env::split_paths);
         let others = others.filter(|directory| *directory != self.directory);
         std::env::join_paths(std::iter::once(self.directory.clone()).chain(others))
     }
 }
 
-impl Drop for Shim {
+impl Drop for CopilotShimLink {
     fn drop(&mut self) {
-        let gone = std::fs::remove_file(self.directory.join(name()))
+        let gone = std::fs::remove_file(self.directory.join(program_name()))
             .and_then(|()| std::fs::remove_dir(&self.directory));
         if let Err(error) = gone {
             tracing::debug!(directory = %self.directory.display(), %error, "a shim's directory stays");
@@ -201,8 +205,8 @@ mod tests {
         let shim = install_into(&bin, Path::new("/opt/amplihack")).unwrap();
         assert_eq!(std::fs::read_link(bin.join("copilot")).unwrap(), Path::new("/opt/amplihack"));
         assert_eq!(std::fs::metadata(&bin).unwrap().permissions().mode() & 0o777, 0o700);
-        let path = shim.first_on(Some(OsStr::new("/usr/bin:/bin"))).unwrap();
-        assert_eq!(shim.first_on(Some(&path)).unwrap(), path);
+        let path = shim.prepend_to_path(Some(OsStr::new("/usr/bin:/bin"))).unwrap();
+        assert_eq!(shim.prepend_to_path(Some(&path)).unwrap(), path);
         assert_eq!(path.to_string_lossy(), format!("{}:/usr/bin:/bin", bin.display()));
         drop(shim);
         assert!(!bin.exists());

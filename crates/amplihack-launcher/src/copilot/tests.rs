@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 
-use amplihack_utils::error::Explain;
+use amplihack_utils::error::ErrorExplanation;
 use proptest::prelude::*;
 use serde::Deserialize;
 
@@ -53,7 +53,7 @@ fn the_vectors_hold_and_a_second_time_changes_nothing() {
 #[test]
 fn flags_that_todays_copilot_refuses_stay_and_are_named_with_what_to_write() {
     let argv = words(&["--allow-path=/repo", "--deny-path", "/secret", "--max-turns", "3", "-p", "x"]);
-    let Normalized { argv, warnings } = normalize(&argv).unwrap();
+    let NormalizedArguments { argv, warnings } = normalize(&argv).unwrap();
     let kept =
         ["--allow-all-tools", "--allow-path=/repo", "--deny-path", "/secret", "--max-turns", "3", "-p", "x"];
     assert_eq!(argv, words(&kept));
@@ -84,7 +84,7 @@ fn denied_tools_leave_an_interactive_start_interactive() {
         assert!(!out.argv.iter().any(|word| word == "-p"), "{out:?}");
         assert!(out.argv.iter().any(|word| word == "--deny-tool=shell"), "{out:?}");
         assert_eq!(normalize(&out.argv).unwrap().argv, out.argv);
-        assert!(!out.warnings.contains(&Warning::NothingGranted), "{out:?}");
+        assert!(!out.warnings.contains(&NormalizeWarning::NothingGranted), "{out:?}");
     }
     let out = normalize(&words(&["--disallowed-tools=Bash", "-i", "x"])).unwrap();
     assert_eq!(out.argv.last().unwrap(), "Do not use these tools in this invocation: Bash.\n\nx");
@@ -106,7 +106,7 @@ fn a_headless_run_without_any_granted_tool_is_warned_about() {
         (&["--deny-tool=shell", "-i", "x"], false),
     ] {
         let out = normalize(&words(argv)).unwrap();
-        assert_eq!(out.warnings.contains(&Warning::NothingGranted), warned, "{argv:?}: {out:?}");
+        assert_eq!(out.warnings.contains(&NormalizeWarning::NothingGranted), warned, "{argv:?}: {out:?}");
     }
 }
 

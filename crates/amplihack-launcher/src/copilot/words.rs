@@ -3,23 +3,23 @@
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
-use amplihack_agent::copilot::nested::{Meaning, meaning};
-use amplihack_agent::grammar::Grammar;
-use amplihack_agent::{AgentBinary, profile};
+use amplihack_agent::copilot::nested::{CopilotFlagMeaning, flag_meaning};
+use amplihack_agent::grammar::ArgumentGrammar;
+use amplihack_agent::{AgentBinary, agent_profile};
 
 /// A word of the command line that is a flag, taken apart.
-pub(super) struct Flag {
+pub(super) struct ParsedFlag {
     /// The flag's name; empty if it is not UTF-8.
     pub(super) name: String,
-    /// What stands behind `=`, or, for a short flag, behind its letter.
+    /// Text behind `=`, or, for a short flag, behind its letter.
     pub(super) attached: Option<OsString>,
     /// More short switches behind this one, as a word of its own.
     pub(super) more: Option<OsString>,
 }
 
-/// How many values a flag of an agent takes.
+/// Number of values that a flag of an agent takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Arity {
+pub(super) enum FlagArity {
     None,
     One,
     AtMostOne,
@@ -30,7 +30,7 @@ pub(super) fn is_flag(word: &OsStr) -> bool {
     word.as_bytes().first() == Some(&b'-') && word != "-"
 }
 
-impl Flag {
+impl ParsedFlag {
     /// Takes `word` apart as Copilot does: `--flag=value`, `-fvalue`, `-f=value`, `-sf value`.
     pub(super) fn read(word: &OsStr) -> Self {
         let bytes = word.as_bytes();
@@ -38,62 +38,62 @@ impl Flag {
             let equals = bytes.iter().position(|byte| *byte == b'=');
             let name = &bytes[..equals.unwrap_or(bytes.len())];
             let attached = equals.map(|at| OsStr::from_bytes(&bytes[at + 1..]).to_owned());
-            return Self { name: text(name), attached, more: None };
+            return Self { name: text_or_empty(name), attached, more: None };
         }
         let (short, rest) = bytes.split_at(bytes.len().min(2));
-        let name = text(short);
+        let name = text_or_empty(short);
         if rest.is_empty() {
             return Self { name, attached: None, more: None };
         }
         let value = rest.strip_prefix(b"=").unwrap_or(rest);
-        match arity_of_copilots(&name) {
-            _ if meaning(&name).is_some() => {
+        match copilot_arity(&name) {
+            _ if flag_meaning(&name).is_some() => {
                 Self { name, attached: Some(OsStr::from_bytes(value).to_owned()), more: None }
             }
-            Some(Arity::One | Arity::AtMostOne) => {
+            Some(FlagArity::One | FlagArity::AtMostOne) => {
                 Self { name, attached: Some(OsStr::from_bytes(value).to_owned()), more: None }
             }
-            Some(Arity::None) => {
+            Some(FlagArity::None) => {
                 let mut more = OsString::from("-");
                 more.push(OsStr::from_bytes(rest));
                 Self { name, attached: None, more: Some(more) }
             }
             // Nothing that is known: the whole word is its name.
-            _ => Self { name: text(bytes), attached: None, more: None },
+            _ => Self { name: text_or_empty(bytes), attached: None, more: None },
         }
     }
 }
 
-fn text(bytes: &[u8]) -> String {
+fn text_or_empty(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap_or_default()
 }
 
-fn arity_in(grammar: &Grammar, flag: &str) -> Option<Arity> {
+fn arity_in(grammar: &ArgumentGrammar, flag: &str) -> Option<FlagArity> {
     let listed = |list: &[&str]| list.contains(&flag);
     if listed(grammar.value_flags) {
-        Some(Arity::One)
+        Some(FlagArity::One)
     } else if listed(grammar.optional_value_flags) {
-        Some(Arity::AtMostOne)
+        Some(FlagArity::AtMostOne)
     } else if listed(grammar.variadic_flags) {
-        Some(Arity::Any)
+        Some(FlagArity::Any)
     } else if listed(grammar.switches) || listed(grammar.information_flags) {
-        Some(Arity::None)
+        Some(FlagArity::None)
     } else {
         None
     }
 }
 
-/// How many values Copilot's flag takes; `None` if Copilot has no such flag.
-pub(super) fn arity_of_copilots(flag: &str) -> Option<Arity> {
-    arity_in(&profile(AgentBinary::Copilot).grammar, flag)
+/// Number of values that Copilot's flag takes; `None` if Copilot has no such flag.
+pub(super) fn copilot_arity(flag: &str) -> Option<FlagArity> {
+    arity_in(&agent_profile(AgentBinary::Copilot).grammar, flag)
 }
 
-/// How many values Claude's flag takes; `None` if Claude has no such flag.
-pub(super) fn arity_of_claudes(flag: &str) -> Option<Arity> {
-    arity_in(&profile(AgentBinary::Claude).grammar, flag)
+/// Number of values that Claude's flag takes; `None` if Claude has no such flag.
+pub(super) fn claude_arity(flag: &str) -> Option<FlagArity> {
+    arity_in(&agent_profile(AgentBinary::Claude).grammar, flag)
 }
 
-/// Whether `word` is `--` or a flag of one of the two agents, and so not the value of a flag before it.
+/// Reports whether `word` is `--` or a flag of one of the two agents, and so not the value of a flag before it.
 pub(super) fn is_known_flag(word: &OsStr) -> bool {
     if word == "--" {
         return true;
@@ -103,12 +103,12 @@ pub(super) fn is_known_flag(word: &OsStr) -> bool {
     }
     let bytes = word.as_bytes();
     let equals = bytes.iter().position(|byte| *byte == b'=').unwrap_or(bytes.len());
-    let name = text(&bytes[..equals]);
-    meaning(&name).is_some() || arity_of_copilots(&name).is_some() || arity_of_claudes(&name).is_some()
+    let name = text_or_empty(&bytes[..equals]);
+    flag_meaning(&name).is_some() || copilot_arity(&name).is_some() || claude_arity(&name).is_some()
 }
 
 /// The names in a list of Claude's tools: between commas or blanks that are in no parentheses.
-pub(super) fn tools(list: &str) -> Vec<String> {
+pub(super) fn split_tools(list: &str) -> Vec<String> {
     let (mut names, mut name, mut depth) = (Vec::new(), String::new(), 0_usize);
     for c in list.chars() {
         match c {
@@ -127,7 +127,7 @@ pub(super) fn tools(list: &str) -> Vec<String> {
     names
 }
 
-/// Whether a bare word behind a list of tools belongs to it, as Claude reads it: Claude's tools begin with a capital letter.
+/// Reports whether a bare word behind a list of tools belongs to it, as Claude reads it: Claude's tools begin with a capital letter.
 pub(super) fn is_tool(word: &OsStr) -> bool {
     let Some(text) = word.to_str() else { return false };
     let name = text.split('(').next().unwrap_or_default().trim_end_matches(',');
@@ -146,15 +146,15 @@ pub(super) fn yes_or_no(value: &OsStr) -> Option<bool> {
     }
 }
 
-/// Whether a flag of this meaning needs a value.
-pub(super) fn needs_value(meaning: Meaning) -> bool {
+/// Reports whether a flag of this meaning needs a value.
+pub(super) fn needs_value(meaning: CopilotFlagMeaning) -> bool {
     !matches!(
         meaning,
-        Meaning::Print
-            | Meaning::SkipPermissions
-            | Meaning::MaySkipPermissions
-            | Meaning::GrantAll(_)
-            | Meaning::Restrict(_)
+        CopilotFlagMeaning::Print
+            | CopilotFlagMeaning::SkipPermissions
+            | CopilotFlagMeaning::MaySkipPermissions
+            | CopilotFlagMeaning::GrantAll(_)
+            | CopilotFlagMeaning::Restrict(_)
     )
 }
 
@@ -163,7 +163,7 @@ mod tests {
     use super::*;
 
     fn read(word: &str) -> (String, Option<OsString>, Option<OsString>) {
-        let Flag { name, attached, more } = Flag::read(OsStr::new(word));
+        let ParsedFlag { name, attached, more } = ParsedFlag::read(OsStr::new(word));
         (name, attached, more)
     }
 
@@ -184,9 +184,9 @@ mod tests {
 
     #[test]
     fn lists_of_tools_are_split_outside_of_parentheses() {
-        assert_eq!(tools(" Bash , ,Write,"), ["Bash", "Write"]);
-        assert_eq!(tools("Bash(git add, git rm) Edit"), ["Bash(git add, git rm)", "Edit"]);
-        assert!(tools(" , ").is_empty());
+        assert_eq!(split_tools(" Bash , ,Write,"), ["Bash", "Write"]);
+        assert_eq!(split_tools("Bash(git add, git rm) Edit"), ["Bash(git add, git rm)", "Edit"]);
+        assert!(split_tools(" , ").is_empty());
         assert!(is_tool(OsStr::new("Bash(git:*)")) && is_tool(OsStr::new("mcp__a__b")));
         assert!(!is_tool(OsStr::new("Fix the tests")) && !is_tool(OsStr::new("file.txt")));
     }

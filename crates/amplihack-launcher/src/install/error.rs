@@ -1,4 +1,4 @@
-//! Why nothing was installed or taken away.
+//! Errors for which nothing was installed or taken away.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,8 +7,8 @@ use amplihack_hooks::HookError;
 use amplihack_hooks::guard::UnknownEngine;
 use amplihack_hooks::settings::EditError;
 use amplihack_utils::agent_binary::AgentBinary;
-use amplihack_utils::error::{ExitKind, Explain};
-use amplihack_utils::form::Newer;
+use amplihack_utils::error::{ErrorExplanation, ExitKind};
+use amplihack_utils::form::NewerFormError;
 use amplihack_utils::lock::LockError;
 
 /// An installation that was refused or broke off. What it had changed is in its journal, and `uninstall` takes it back.
@@ -20,7 +20,7 @@ pub enum InstallError {
     Edit {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// Reason why it cannot be edited.
         why: EditError,
     },
     /// A file cannot be read or changed.
@@ -28,9 +28,9 @@ pub enum InstallError {
     Io {
         /// The file or directory.
         path: PathBuf,
-        /// What was being done.
+        /// Act that failed, in words.
         doing: &'static str,
-        /// What the system says.
+        /// Error of the system.
         source: io::Error,
     },
     /// A file of our name is somebody else's.
@@ -44,12 +44,12 @@ pub enum InstallError {
     Journal {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// Reason why it cannot be read.
         why: String,
     },
     /// A newer version wrote the journal.
     #[error(transparent)]
-    Newer(#[from] Newer),
+    Newer(#[from] NewerFormError),
     /// There is no home to install into.
     #[error("{0} is not an absolute path; set it")]
     NoHome(&'static str),
@@ -76,12 +76,12 @@ pub enum InstallError {
     Unheld {
         /// The agent.
         agent: AgentBinary,
-        /// What it did.
+        /// Answer of the command, in words.
         why: String,
     },
 }
 
-impl Explain for InstallError {
+impl ErrorExplanation for InstallError {
     fn kind(&self) -> &'static str {
         match self {
             Self::Edit { .. } => "install_refused",
@@ -99,7 +99,7 @@ impl Explain for InstallError {
         }
     }
 
-    fn exit(&self) -> ExitKind {
+    fn exit_kind(&self) -> ExitKind {
         match self {
             Self::NoAgent | Self::NoRepository { .. } => ExitKind::NotFound,
             _ => ExitKind::Failed,

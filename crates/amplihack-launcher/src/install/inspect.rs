@@ -1,40 +1,42 @@
-//! What is registered with an agent, read from its files; nothing is written.
+//! Registrations with an agent, read from its files; nothing is written.
 
 use std::path::{Path, PathBuf};
 
 use amplihack_hooks::HookError;
 use amplihack_hooks::event::HookEvent;
-use amplihack_hooks::registration::{told_as, verify};
-use amplihack_hooks::settings::{Mark, Registered, found, trust_entries, trust_state, value};
-use amplihack_hooks::staging::{copilot_commands, wrapped};
+use amplihack_hooks::registration::{registered_name, verify_registration};
+use amplihack_hooks::settings::{
+    RegisteredCommand, SettingsUndo, find_hooks, parse_value, trust_entries, trust_state,
+};
+use amplihack_hooks::staging::{called_wrapper, copilot_commands, wrapped_events};
 use amplihack_hooks::switches;
 use amplihack_utils::agent_binary::AgentBinary;
 use amplihack_utils::env::Env;
 use serde_json::Value;
 
-use super::disk::{Disk, behind_links, read_text};
-use super::journal::Journal;
-use super::places::Places;
+use super::directories::UserDirectories;
+use super::disk::{InstallDisk, behind_links, read_text};
+use super::journal::InstallJournal;
 use super::trial::try_one;
-use super::{InstallError, Scope};
+use super::{InstallError, InstallScope};
 
 pub use amplihack_hooks::settings::TrustState;
 
 /// The registration of one agent in one scope.
 #[derive(Debug)]
-pub struct Registration {
+pub struct AgentRegistration {
     /// The scope.
-    pub scope: Scope,
-    /// Its file.
+    pub scope: InstallScope,
+    /// File of the registration.
     pub path: PathBuf,
-    /// What is there.
-    pub state: State,
+    /// State of the registration.
+    pub state: RegistrationState,
 }
 
-/// What is there of a registration.
+/// State of a registration.
 #[derive(Debug)]
 #[non_exhaustive]
-pub enum State {
+pub enum RegistrationState {
     /// Nothing.
     Absent,
     /// Permission rules, so many.
@@ -51,16 +53,16 @@ pub enum State {
     Registered {
         /// The program; `None` where wrappers look for it.
         program: Option<PathBuf>,
-        /// Whether Codex runs it.
+        /// Trust of Codex in the hooks; `None` for other agents.
         trust: Option<TrustState>,
-        /// What is wrong with its answers, if anything is.
+        /// Fault of its answers, if there is any.
         fault: Option<String>,
     },
 }
 
-impl State {
-    /// What is broken, and what to do; `None` for what is whole, and for what is not there at all.
-    pub fn fault(&self, agent: AgentBinary) -> Option<String> {
+impl RegistrationState {
+    /// Describes what is broken, and what to do; `None` for what is whole, and for what is not there at all.
+    pub fn describe_fault(&self, agent: AgentBinary) -> Option<String> {
         let again = format!("run `amplihack install --agent {agent}`");
         Some(match self {
             Self::Absent | Self::Rules(_) => return None,
@@ -83,92 +85,100 @@ impl State {
     }
 }
 
-/// What is broken about the hooks that `agent` has been given for this user; `None` where they are whole, or were never given.
+/// Describes what is broken about the hooks that `agent` has been given for this user; `None` if they are whole or were never given.
 /// Only files are read: nothing is tried.
 pub(crate) fn broken_registration(agent: AgentBinary, env: &Env, cwd: &Path) -> Option<String> {
-    let places = Places::of(env).ok()?;
-    let path = places.registration(agent, &Scope::User).filter(|_| agent != AgentBinary::Amp)?;
-    match state(agent, &Scope::User, &places, &path, env, cwd, false) {
+    let places = UserDirectories::from_env(env).ok()?;
+    let path = places.registration_file(agent, &InstallScope::User).filter(|_| agent != AgentBinary::Amp)?;
+    match registration_state(agent, &InstallScope::User, &places, &path, env, cwd, false) {
         // What is switched off is the user's wish, and whose the trouble is in a file that cannot be read is not known.
-        Ok(State::Off(_)) | Err(_) => None,
-        Ok(state) => state.fault(agent),
+        Ok(RegistrationState::Off(_)) | Err(_) => None,
+        Ok(state) => state.describe_fault(agent),
     }
 }
 
 /// Looks at the registration of `agent` in `scope`, and runs its guard as the host would, with an audit of its own.
 ///
 /// `None` for an agent that has no registration at all.
-pub fn inspect(agent: AgentBinary, scope: &Scope, env: &Env, cwd: &Path) -> Option<Registration> {
-    let places = Places::of(env).ok()?;
-    let path = places.registration(agent, scope)?;
-    let state = state(agent, scope, &places, &path, env, cwd, true)
-        .unwrap_or_else(|error| State::Unreadable(error.to_string()));
-    Some(Registration { scope: scope.clone(), path, state })
+pub fn inspect_registration(
+    agent: AgentBinary,
+    scope: &InstallScope,
+    env: &Env,
+    cwd: &Path,
+) -> Option<AgentRegistration> {
+    let places = UserDirectories::from_env(env).ok()?;
+    let path = places.registration_file(agent, scope)?;
+    let state = registration_state(agent, scope, &places, &path, env, cwd, true)
+        .unwrap_or_else(|error| RegistrationState::Unreadable(error.to_string()));
+    Some(AgentRegistration { scope: scope.clone(), path, state })
 }
 
-fn state(
+fn registration_state(
     agent: AgentBinary,
-    scope: &Scope,
-    places: &Places,
+    scope: &InstallScope,
+    places: &UserDirectories,
     path: &Path,
     env: &Env,
     cwd: &Path,
     tried: bool,
-) -> Result<State, InstallError> {
+) -> Result<RegistrationState, InstallError> {
     if agent == AgentBinary::Amp {
-        return rules(scope, places, path);
+        return rules_state(scope, places, path);
     }
-    let Some(text) = read_text(path)? else { return Ok(State::Absent) };
-    let commands = commands(agent, path)?;
+    let Some(text) = read_text(path)? else { return Ok(RegistrationState::Absent) };
+    let commands = registered_commands(agent, path)?;
     if commands.is_empty() {
-        return Ok(State::Absent);
+        return Ok(RegistrationState::Absent);
     }
     if let Err(InstallError::Hooks(error)) = missing_hook(agent, path) {
-        return Ok(State::Incomplete(error));
+        return Ok(RegistrationState::Incomplete(error));
     }
     let left_out = || {
         let (file, setting) =
             commands.iter().find_map(|(_, command)| switches::left_out(agent, env, cwd, command))?;
         Some(format!("{setting} in {} lists one of them", file.display()))
     };
-    if let Some(why) = off(agent, &text, env, cwd).or_else(left_out) {
-        return Ok(State::Off(why));
+    if let Some(why) = switch_off_reason(agent, &text, env, cwd).or_else(left_out) {
+        return Ok(RegistrationState::Off(why));
     }
     let Some((event, command)) = commands.into_iter().find(|(event, _)| event.is_guard()) else {
-        return Ok(State::Absent);
+        return Ok(RegistrationState::Absent);
     };
-    let program = Registered::parse(&command).map(|registered| registered.program);
+    let program = RegisteredCommand::parse(&command).map(|registered| registered.program);
     if let Some(program) = program.as_ref().filter(|program| {
-        !program.is_file() && !amplihack_utils::sabotage::active("routing-stale-registration")
+        !program.is_file() && !amplihack_utils::sabotage::is_active("routing-stale-registration")
     }) {
-        return Ok(State::Stale(program.clone()));
+        return Ok(RegistrationState::Stale(program.clone()));
     }
     let trust = (agent == AgentBinary::Codex).then(|| least_trust(places, path, &text)).transpose()?;
     if !tried {
-        return Ok(State::Registered { program, trust, fault: None });
+        return Ok(RegistrationState::Registered { program, trust, fault: None });
     }
     let fault = match try_one(agent, scope, env, cwd, event, &command) {
-        Ok(trial) => trial.fault(),
+        Ok(trial) => trial.describe_fault(),
         Err(error) => Some(error.to_string()),
     };
-    Ok(State::Registered { program, trust, fault })
+    Ok(RegistrationState::Registered { program, trust, fault })
 }
 
 /// The commands of ours that the file at `path` registers for `agent`.
-pub(super) fn commands(agent: AgentBinary, path: &Path) -> Result<Vec<(HookEvent, String)>, InstallError> {
+pub(super) fn registered_commands(
+    agent: AgentBinary,
+    path: &Path,
+) -> Result<Vec<(HookEvent, String)>, InstallError> {
     let Some(text) = read_text(path)? else { return Ok(Vec::new()) };
     let refused = |why| InstallError::Edit { path: path.to_owned(), why };
     if agent != AgentBinary::Copilot {
-        let found = found(&text).map_err(refused)?;
+        let found = find_hooks(&text).map_err(refused)?;
         return Ok(found.into_iter().map(|found| (found.registered.event, found.command)).collect());
     }
     let manifest: Value = serde_json::from_str(&text).map_err(|error| {
         refused(amplihack_hooks::settings::EditError::Syntax { line: error.line(), why: error.to_string() })
     })?;
     let event = |(_, command): (String, String)| {
-        let wrapper = |name: &str| command.split(' ').next() == Some(&format!(".github/hooks/{name}"));
-        let named = || wrapped().find(|event| wrapper(event.name()));
-        let event = Registered::parse(&command).map(|registered| registered.event).or_else(named)?;
+        let wrapper = |name: &str| called_wrapper(&command) == Some(name);
+        let named = || wrapped_events().find(|event| wrapper(event.name()));
+        let event = RegisteredCommand::parse(&command).map(|registered| registered.event).or_else(named)?;
         Some((event, command))
     };
     Ok(copilot_commands(&manifest).into_iter().filter_map(event).collect())
@@ -177,7 +187,7 @@ pub(super) fn commands(agent: AgentBinary, path: &Path) -> Result<Vec<(HookEvent
 /// An error if the registration at `path` lacks an event of `agent`.
 pub(super) fn missing_hook(agent: AgentBinary, path: &Path) -> Result<(), InstallError> {
     if agent == AgentBinary::Copilot {
-        if commands(agent, path)?.iter().any(|(event, _)| event.is_guard()) {
+        if registered_commands(agent, path)?.iter().any(|(event, _)| event.is_guard()) {
             return Ok(());
         }
         return Err(InstallError::Hooks(HookError::MissingHookForBinary {
@@ -188,26 +198,26 @@ pub(super) fn missing_hook(agent: AgentBinary, path: &Path) -> Result<(), Instal
         }));
     }
     let mut hooks = serde_json::Map::new();
-    for (event, command) in commands(agent, path)? {
-        let Some((name, _)) = told_as(agent, event) else { continue };
+    for (event, command) in registered_commands(agent, path)? {
+        let Some((name, _)) = registered_name(agent, event) else { continue };
         hooks.insert(name.to_owned(), serde_json::json!([{"hooks": [{"command": command}]}]));
     }
-    verify(&serde_json::json!({"hooks": hooks}), agent, path)?;
+    verify_registration(&serde_json::json!({"hooks": hooks}), agent, path)?;
     Ok(())
 }
 
-/// What in an agent's own settings keeps every hook from running.
-fn off(agent: AgentBinary, text: &str, env: &Env, cwd: &Path) -> Option<String> {
+/// Reason why an agent's own settings keep every hook from running; `None` if they do not.
+fn switch_off_reason(agent: AgentBinary, text: &str, env: &Env, cwd: &Path) -> Option<String> {
     // Beside a registration of Claude Code's; Copilot takes the word from several files.
-    if agent == AgentBinary::Claude && value(text).is_ok_and(|value| value[switches::KEY] == true) {
+    if agent == AgentBinary::Claude && parse_value(text).is_ok_and(|value| value[switches::KEY] == true) {
         return Some(format!("{} is set beside them", switches::KEY));
     }
-    let (file, setting) = switches::switched_off(agent, env, cwd)?;
+    let (file, setting) = switches::switched_off(agent, env, Some(cwd))?;
     Some(format!("{setting} is set in {}", file.display()))
 }
 
 /// The least of Codex's trust in the hooks at `path`.
-fn least_trust(places: &Places, path: &Path, text: &str) -> Result<TrustState, InstallError> {
+fn least_trust(places: &UserDirectories, path: &Path, text: &str) -> Result<TrustState, InstallError> {
     let config = behind_links(&places.codex_config());
     let settings = read_text(&config)?.unwrap_or_default();
     let refused = |path: &Path| {
@@ -223,13 +233,17 @@ fn least_trust(places: &Places, path: &Path, text: &str) -> Result<TrustState, I
     Ok(TrustState::Trusted)
 }
 
-fn rules(scope: &Scope, places: &Places, path: &Path) -> Result<State, InstallError> {
-    let disk = Disk::default();
-    let journal = Journal::open(&disk, places.ours.join("install"), Vec::new())?;
+fn rules_state(
+    scope: &InstallScope,
+    places: &UserDirectories,
+    path: &Path,
+) -> Result<RegistrationState, InstallError> {
+    let disk = InstallDisk::default();
+    let journal = InstallJournal::open(&disk, places.ours.join("install"), Vec::new())?;
     let parts = journal.get(&behind_links(path)).into_iter().flat_map(|record| &record.parts);
     let rules = parts.filter(|part| part.is_of(AgentBinary::Amp, scope)).find_map(|part| match &part.mark {
-        Mark::Rules { rules } => Some(rules.len()),
+        SettingsUndo::Rules { rules } => Some(rules.len()),
         _ => None,
     });
-    Ok(rules.map_or(State::Absent, State::Rules))
+    Ok(rules.map_or(RegistrationState::Absent, RegistrationState::Rules))
 }

@@ -1,35 +1,35 @@
-//! What was changed, written down before each change: the original of every file, and what of ours is in it.
+//! Journal of the changes, written before each of them: the original of every file, and what of ours is in it.
 
 use std::path::{Path, PathBuf};
 
-use amplihack_hooks::settings::Mark;
+use amplihack_hooks::settings::SettingsUndo;
 use amplihack_utils::agent_binary::AgentBinary;
 use amplihack_utils::form;
-use amplihack_utils::hex::hex;
+use amplihack_utils::hex::to_hex;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
-use super::disk::{Disk, missing, read};
-use super::{InstallError, Scope};
+use super::disk::{InstallDisk, missing_directories, read_file};
+use super::{InstallError, InstallScope};
 
-/// One part of a file that is ours.
+/// A part of a file that is ours.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Part {
+pub(crate) struct InstalledPart {
     /// For which agent, by its name.
     pub(crate) agent: String,
     /// For whom.
-    pub(crate) scope: Scope,
-    /// What takes it out.
-    pub(crate) mark: Mark,
-    /// What another version wrote beside it.
+    pub(crate) scope: InstallScope,
+    /// Mark by which it is taken out.
+    pub(crate) mark: SettingsUndo,
+    /// Fields that another version wrote beside it.
     #[serde(flatten)]
     pub(crate) other: Map<String, Value>,
 }
 
-/// One file.
+/// Record of a file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Record {
+pub(crate) struct InstallRecord {
     /// The file.
     pub(crate) path: PathBuf,
     /// The name of its original among the backups; `None` if there was no file.
@@ -38,24 +38,24 @@ pub(crate) struct Record {
     pub(crate) mode: u32,
     /// Hashes of everything that the file was made into. Any other contents are somebody's edit.
     pub(crate) made: Vec<String>,
-    /// What of it is ours.
-    pub(crate) parts: Vec<Part>,
-    /// Where the user's own file is kept that stood here; it comes back whole.
+    /// Parts of it that are ours.
+    pub(crate) parts: Vec<InstalledPart>,
+    /// Path at which the user's own file is kept that stood here; it comes back whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) beside: Option<PathBuf>,
-    /// What another version wrote beside it.
+    /// Fields that another version wrote beside it.
     #[serde(flatten)]
     pub(crate) other: Map<String, Value>,
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct State {
+struct InstallJournalState {
     /// Directories that were made for the journal itself.
     own: Vec<PathBuf>,
     /// Directories that were made for files.
     directories: Vec<PathBuf>,
-    files: Vec<Record>,
-    /// What another version wrote beside it.
+    files: Vec<InstallRecord>,
+    /// Fields that another version wrote beside it.
     #[serde(flatten)]
     other: Map<String, Value>,
 }
@@ -64,72 +64,76 @@ struct State {
 const FORM: u64 = 1;
 
 /// The journal in `$AMPLIHACK_HOME/install`.
-pub(crate) struct Journal<'a> {
-    disk: &'a Disk,
+pub(crate) struct InstallJournal<'a> {
+    disk: &'a InstallDisk,
     directory: PathBuf,
-    state: State,
+    state: InstallJournalState,
 }
 
 /// The hash of a file's contents.
-pub(crate) fn hash(bytes: &[u8]) -> String {
-    hex(Sha256::digest(bytes))
+pub(crate) fn content_hash(bytes: &[u8]) -> String {
+    to_hex(Sha256::digest(bytes))
 }
 
-impl<'a> Journal<'a> {
+impl<'a> InstallJournal<'a> {
     /// Reads the journal in `directory`, for which the directories `made` were made just now.
-    pub(crate) fn open(disk: &'a Disk, directory: PathBuf, made: Vec<PathBuf>) -> Result<Self, InstallError> {
+    pub(crate) fn open(
+        disk: &'a InstallDisk,
+        directory: PathBuf,
+        made: Vec<PathBuf>,
+    ) -> Result<Self, InstallError> {
         let path = directory.join("journal.json");
-        let mut state = match read(&path)? {
+        let mut state = match read_file(&path)? {
             Some((bytes, _)) => {
-                form::check(&path, &bytes, FORM)?;
+                form::check_form(&path, &bytes, FORM)?;
                 serde_json::from_slice(&bytes)
                     .map_err(|error| InstallError::Journal { path, why: error.to_string() })?
             }
-            None => State::default(),
+            None => InstallJournalState::default(),
         };
         state.own.extend(made);
         Ok(Self { disk, directory, state })
     }
 
     /// The record of a file.
-    pub(crate) fn get(&self, path: &Path) -> Option<&Record> {
+    pub(crate) fn get(&self, path: &Path) -> Option<&InstallRecord> {
         self.state.files.iter().find(|record| record.path == path)
     }
 
     /// All records.
-    pub(crate) fn records(&self) -> &[Record] {
+    pub(crate) fn all_records(&self) -> &[InstallRecord] {
         &self.state.files
     }
 
     /// The original of a recorded file.
-    pub(crate) fn original(&self, record: &Record) -> Result<Option<Vec<u8>>, InstallError> {
+    pub(crate) fn read_original(&self, record: &InstallRecord) -> Result<Option<Vec<u8>>, InstallError> {
         let Some(name) = &record.original else { return Ok(None) };
         let path = self.directory.join("originals").join(name);
-        match read(&path)? {
+        match read_file(&path)? {
             Some((bytes, _)) => Ok(Some(bytes)),
             None => Err(InstallError::Journal { path, why: "the original is gone".to_owned() }),
         }
     }
 
     /// Keeps the original of a file and returns its name.
-    pub(crate) fn keep(&self, bytes: &[u8]) -> Result<String, InstallError> {
+    pub(crate) fn keep_original(&self, bytes: &[u8]) -> Result<String, InstallError> {
         let directory = self.directory.join("originals");
         self.disk.make_private_dir(&directory)?;
-        let name = hash(bytes);
+        let name = content_hash(bytes);
         self.disk.write(&directory.join(&name), bytes, 0o600)?;
         Ok(name)
     }
 
     /// Writes a record down, in place of an older one of the same file, and the directories that will be made for it.
-    pub(crate) fn put(&mut self, record: Record) -> Result<(), InstallError> {
-        self.state.directories.extend(record.path.parent().map(missing).unwrap_or_default());
+    pub(crate) fn put_record(&mut self, record: InstallRecord) -> Result<(), InstallError> {
+        self.state.directories.extend(record.path.parent().map(missing_directories).unwrap_or_default());
         self.state.files.retain(|other| other.path != record.path);
         self.state.files.push(record);
-        self.save()
+        self.save_state()
     }
 
     /// Forgets a file, and takes away the directories that were made and that nothing is in.
-    pub(crate) fn forget(&mut self, path: &Path) -> Result<(), InstallError> {
+    pub(crate) fn forget_file(&mut self, path: &Path) -> Result<(), InstallError> {
         let mut directories = std::mem::take(&mut self.state.directories);
         directories.sort_by_key(|directory| std::cmp::Reverse(directory.components().count()));
         directories.dedup();
@@ -139,12 +143,12 @@ impl<'a> Journal<'a> {
         directories.retain(|directory| directory.is_dir());
         self.state.directories = directories;
         self.state.files.retain(|record| record.path != path);
-        self.save()?;
-        self.clean()
+        self.save_state()?;
+        self.clean_up()
     }
 
     /// Removes originals that no record names, and the journal itself when it is empty.
-    pub(crate) fn clean(&self) -> Result<(), InstallError> {
+    pub(crate) fn clean_up(&self) -> Result<(), InstallError> {
         let originals = self.directory.join("originals");
         let named = |name: &std::ffi::OsStr| {
             self.state.files.iter().any(|record| record.original.as_deref().is_some_and(|kept| name == kept))
@@ -167,7 +171,7 @@ impl<'a> Journal<'a> {
         Ok(())
     }
 
-    fn save(&self) -> Result<(), InstallError> {
+    fn save_state(&self) -> Result<(), InstallError> {
         let path = self.directory.join("journal.json");
         let bytes = serde_json::to_vec_pretty(&self.state)
             .map_err(|error| InstallError::Journal { path: path.clone(), why: error.to_string() })?;
@@ -175,8 +179,8 @@ impl<'a> Journal<'a> {
     }
 }
 
-impl Part {
-    pub(crate) fn is_of(&self, agent: AgentBinary, scope: &Scope) -> bool {
+impl InstalledPart {
+    pub(crate) fn is_of(&self, agent: AgentBinary, scope: &InstallScope) -> bool {
         self.agent == agent.name() && self.scope == *scope
     }
 }

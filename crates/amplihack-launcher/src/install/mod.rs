@@ -1,79 +1,79 @@
 //! Hooks for sessions that are started without `amplihack`: put in beside what users have, taken out whole.
 //!
 //! Every file is read, changed as text and replaced in one step, and before each change the journal in
-//! `$AMPLIHACK_HOME/install` has its original. What broke off halfway is taken back by [`uninstall`] like what did not.
+//! `$AMPLIHACK_HOME/install` has its original. What broke off halfway is taken back by [`uninstall_hooks`] like what did not.
 
-mod carry;
+mod apply;
 mod copilot;
+mod directories;
 mod disk;
 mod error;
 mod inspect;
 mod journal;
-mod places;
 mod plan;
 mod trial;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use amplihack_hooks::guard::engine;
-use amplihack_hooks::registration::Program;
+use amplihack_hooks::guard::check_engine;
+use amplihack_hooks::registration::HookProgram;
 use amplihack_utils::agent_binary::AgentBinary;
-use amplihack_utils::config::Config;
+use amplihack_utils::config::LayeredConfig;
 use amplihack_utils::env::Env;
 use amplihack_utils::lock::FileLock;
 use serde_json::Value;
 
-use crate::discover::{Versions, discover};
-use carry::Carrier;
-use disk::{Disk, missing};
-use journal::Journal;
-use places::Places;
+use crate::discover::{VersionSource, discover_agent};
+use apply::ChangeApplier;
+use directories::UserDirectories;
+use disk::{InstallDisk, missing_directories};
+use journal::InstallJournal;
 
+pub use directories::InstallScope;
 pub use error::InstallError;
 pub(crate) use inspect::broken_registration;
-pub use inspect::{Registration, State, TrustState, inspect};
-pub use places::Scope;
-pub use trial::{Trial, try_out};
+pub use inspect::{AgentRegistration, RegistrationState, TrustState, inspect_registration};
+pub use trial::{RegistrationTrial, try_out};
 
-pub use amplihack_hooks::dialect::trial::Answer;
+pub use amplihack_hooks::dialect::trial::TrialAnswer;
 
-/// How long another installation may take.
+/// Longest time that another installation may take.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What is to be installed.
+/// Request for an installation: what is to be installed.
 #[derive(Debug, Clone)]
-pub struct Request {
+pub struct InstallRequest {
     /// For whom.
-    pub scope: Scope,
-    /// What answers the hooks.
-    pub program: Program,
+    pub scope: InstallScope,
+    /// Program that answers the hooks.
+    pub program: HookProgram,
     /// The policy mode to pin.
     pub policy: Option<String>,
     /// Permission rules for Amp.
     pub rules: Vec<Value>,
 }
 
-/// What happened to a file.
+/// Outcome of an installation for a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Outcome {
-    /// It has ours in it now.
+pub enum FileOutcome {
+    /// The file has ours in it now.
     Written,
-    /// It had ours in it already.
+    /// The file had ours in it already.
     Unchanged,
-    /// It is as it was before the installation.
+    /// The file is as it was before the installation.
     Restored,
-    /// It was edited since: ours was taken out, the rest stays.
+    /// The file was edited since: ours was taken out, the rest stays.
     Stripped,
-    /// It was ours whole and is gone.
+    /// The file was ours whole and is gone.
     Removed,
-    /// It is somebody's, or was made theirs by an edit, and stays.
+    /// The file is somebody's, or was made theirs by an edit, and stays.
     Kept,
 }
 
-impl Outcome {
-    /// One word for it.
+impl FileOutcome {
+    /// Name of the outcome, in a word.
     pub fn name(self) -> &'static str {
         match self {
             Self::Written => "written",
@@ -86,83 +86,91 @@ impl Outcome {
     }
 }
 
-/// What was done for one agent.
+/// Report of what was done for an agent.
 #[derive(Debug, Clone)]
-pub struct Done {
+pub struct InstallReport {
     /// The agent.
     pub agent: AgentBinary,
-    /// Its files.
-    pub files: Vec<(PathBuf, Outcome)>,
-    /// What a person should know.
+    /// Files of the agent, with their outcomes.
+    pub files: Vec<(PathBuf, FileOutcome)>,
+    /// Notes for a person.
     pub notes: Vec<String>,
 }
 
 /// The agents that are found on this machine.
-pub fn found(env: &Env, config: &Config) -> Result<Vec<AgentBinary>, InstallError> {
-    let here = |agent: &AgentBinary| discover(*agent, env, config, Versions::Unknown).is_ok();
+pub fn found_agents(env: &Env, config: &LayeredConfig) -> Result<Vec<AgentBinary>, InstallError> {
+    let here = |agent: &AgentBinary| discover_agent(*agent, env, config, VersionSource::Unknown).is_ok();
     let agents: Vec<AgentBinary> = AgentBinary::ALL.into_iter().filter(here).collect();
     if agents.is_empty() { Err(InstallError::NoAgent) } else { Ok(agents) }
 }
 
 /// Installs for `agents`. All of it is planned, and every file read, before the first is changed.
-pub fn install(agents: &[AgentBinary], request: &Request, env: &Env) -> Result<Vec<Done>, InstallError> {
-    install_on(&Disk::default(), agents, request, env)
+pub fn install_hooks(
+    agents: &[AgentBinary],
+    request: &InstallRequest,
+    env: &Env,
+) -> Result<Vec<InstallReport>, InstallError> {
+    install_on(&InstallDisk::default(), agents, request, env)
 }
 
 fn install_on(
-    disk: &Disk,
+    disk: &InstallDisk,
     agents: &[AgentBinary],
-    request: &Request,
+    request: &InstallRequest,
     env: &Env,
-) -> Result<Vec<Done>, InstallError> {
-    engine(env)?;
-    let places = Places::of(env)?;
+) -> Result<Vec<InstallReport>, InstallError> {
+    check_engine(env)?;
+    let places = UserDirectories::from_env(env)?;
     with_journal(disk, &places, |journal| {
         let mut wanted = Vec::new();
         for agent in agents {
-            wanted.push((*agent, plan::wanted(*agent, request, &places)?));
+            wanted.push((*agent, plan::plan_install(*agent, request, &places)?));
         }
-        let mut carrier = Carrier { disk, journal, scope: &request.scope };
+        let mut carrier = ChangeApplier { disk, journal, scope: &request.scope };
         for (_, wanted) in &wanted {
-            wanted.changes.iter().try_for_each(|change| carrier.check(change))?;
+            wanted.changes.iter().try_for_each(|change| carrier.check_change(change))?;
         }
         let mut done = Vec::new();
         for (agent, wanted) in wanted {
             let mut files = Vec::new();
             for change in &wanted.changes {
-                files.push((change.path.clone(), carrier.put(agent, change)?));
+                files.push((change.path.clone(), carrier.put_change(agent, change)?));
             }
-            done.push(Done { agent, files, notes: wanted.notes });
+            done.push(InstallReport { agent, files, notes: wanted.notes });
         }
         Ok(done)
     })
 }
 
 /// Takes everything out that was installed for `agents` in `scope`, also what an installation that broke off left.
-pub fn uninstall(agents: &[AgentBinary], scope: &Scope, env: &Env) -> Result<Vec<Done>, InstallError> {
-    uninstall_on(&Disk::default(), agents, scope, env)
+pub fn uninstall_hooks(
+    agents: &[AgentBinary],
+    scope: &InstallScope,
+    env: &Env,
+) -> Result<Vec<InstallReport>, InstallError> {
+    uninstall_on(&InstallDisk::default(), agents, scope, env)
 }
 
 fn uninstall_on(
-    disk: &Disk,
+    disk: &InstallDisk,
     agents: &[AgentBinary],
-    scope: &Scope,
+    scope: &InstallScope,
     env: &Env,
-) -> Result<Vec<Done>, InstallError> {
-    let places = Places::of(env)?;
+) -> Result<Vec<InstallReport>, InstallError> {
+    let places = UserDirectories::from_env(env)?;
     with_journal(disk, &places, |journal| {
-        let mut carrier = Carrier { disk, journal, scope };
+        let mut carrier = ChangeApplier { disk, journal, scope };
         let mut done = Vec::new();
         for agent in agents {
             let mut files = carrier.take_back(*agent)?;
             // Registrations that no journal knows: another version's, or one whose journal is gone.
-            if let Some(path) = places.registration(*agent, scope) {
+            if let Some(path) = places.registration_file(*agent, scope) {
                 let path = disk::behind_links(&path);
                 if !files.iter().any(|(known, _)| *known == path) {
                     files.extend(carrier.take_unrecorded(*agent, &path)?.map(|outcome| (path, outcome)));
                 }
             }
-            done.push(Done { agent: *agent, files, notes: Vec::new() });
+            done.push(InstallReport { agent: *agent, files, notes: Vec::new() });
         }
         Ok(done)
     })
@@ -170,25 +178,26 @@ fn uninstall_on(
 
 /// Runs `work` with the journal, alone.
 fn with_journal<T>(
-    disk: &Disk,
-    places: &Places,
-    work: impl FnOnce(&mut Journal<'_>) -> Result<T, InstallError>,
+    disk: &InstallDisk,
+    places: &UserDirectories,
+    work: impl FnOnce(&mut InstallJournal<'_>) -> Result<T, InstallError>,
 ) -> Result<T, InstallError> {
     let directory = places.ours.join("install");
-    let made = missing(&places.ours);
+    let made = missing_directories(&places.ours);
     disk.make_private_dir(&directory)?;
     let _lock = FileLock::acquire(&directory.join("lock"), PATIENCE)?;
-    let mut journal = Journal::open(disk, directory, made)?;
+    let mut journal = InstallJournal::open(disk, directory, made)?;
     let result = work(&mut journal);
     // Also after a refusal nothing of ours lies about; the first failure is the one to tell.
-    let cleaned = journal.clean();
+    let cleaned = journal.clean_up();
     let result = result?;
     cleaned.map(|()| result)
 }
 
 /// `path` as a person of this home writes it.
-pub fn shown(path: &Path, env: &Env) -> String {
-    Places::of(env).map_or_else(|_| path.display().to_string(), |places| places.shown(path))
+pub fn display_path(path: &Path, env: &Env) -> String {
+    UserDirectories::from_env(env)
+        .map_or_else(|_| path.display().to_string(), |places| places.display_path(path))
 }
 
 #[cfg(test)]

@@ -43,9 +43,9 @@ impl Place {
         let root = tempfile::tempdir_in(directory).unwrap();
         let path = root.path().canonicalize().unwrap();
         let env = Env::empty()
-            .with("HOME", path.join("home"))
-            .with("AMPLIHACK_HOME", path.join("ours"))
-            .with("PATH", "/usr/bin:/bin");
+            .with_variable("HOME", path.join("home"))
+            .with_variable("AMPLIHACK_HOME", path.join("ours"))
+            .with_variable("PATH", "/usr/bin:/bin");
         let place = Self { root, env };
         place.write("repo/.git/HEAD", "ref: refs/heads/main\n");
         place.write("home/.claude/settings.json", CLAUDE);
@@ -87,17 +87,17 @@ impl Place {
         std::fs::read_to_string(self.root.path().join(path)).unwrap()
     }
 
-    fn request(&self, scope: &Scope) -> Request {
-        Request {
+    fn request(&self, scope: &InstallScope) -> InstallRequest {
+        InstallRequest {
             scope: scope.clone(),
-            program: Program::binary(self.path("bin/amplihack-hooks")),
+            program: HookProgram::from_binary(self.path("bin/amplihack-hooks")),
             policy: Some("standard".to_owned()),
             rules: vec![json!({"tool": "Bash", "action": "reject", "matches": {"cmd": "*rm -rf /*"}})],
         }
     }
 
-    fn scopes(&self) -> [Scope; 2] {
-        [Scope::User, Scope::Repository(self.path("repo"))]
+    fn scopes(&self) -> [InstallScope; 2] {
+        [InstallScope::User, InstallScope::Repository(self.path("repo"))]
     }
 
     /// Everything there is: directories, and files with their bytes and permissions.
@@ -135,15 +135,19 @@ fn what_was_installed_is_taken_back_whole_and_twice_is_once() {
     let place = Place::new();
     let before = place.tree();
     for scope in place.scopes() {
-        let first = install(&ALL, &place.request(&scope), &place.env).unwrap();
-        assert!(first.iter().all(|done| done.files.iter().any(|(_, outcome)| *outcome == Outcome::Written)));
+        let first = install_hooks(&ALL, &place.request(&scope), &place.env).unwrap();
+        assert!(
+            first.iter().all(|done| done.files.iter().any(|(_, outcome)| *outcome == FileOutcome::Written))
+        );
         let installed = place.tree();
-        let second = install(&ALL, &place.request(&scope), &place.env).unwrap();
-        let outcomes = |done: &[Done]| -> Vec<Outcome> {
+        let second = install_hooks(&ALL, &place.request(&scope), &place.env).unwrap();
+        let outcomes = |done: &[InstallReport]| -> Vec<FileOutcome> {
             done.iter().flat_map(|done| &done.files).map(|(_, outcome)| *outcome).collect()
         };
         assert!(
-            outcomes(&second).iter().all(|outcome| matches!(outcome, Outcome::Unchanged | Outcome::Kept)),
+            outcomes(&second)
+                .iter()
+                .all(|outcome| matches!(outcome, FileOutcome::Unchanged | FileOutcome::Kept)),
             "{second:#?}"
         );
         assert_eq!(place.changed(&installed), NOTHING);
@@ -154,13 +158,13 @@ fn what_was_installed_is_taken_back_whole_and_twice_is_once() {
     assert!(place.read("home/.copilot/skills/shared/SKILL.md") == "their skill\n");
     assert!(place.path("home/.copilot/agents/amplihack/other-one.md").is_file());
     for scope in place.scopes() {
-        uninstall(&AgentBinary::ALL, &scope, &place.env).unwrap();
+        uninstall_hooks(&AgentBinary::ALL, &scope, &place.env).unwrap();
     }
     assert_eq!(place.changed(&before), NOTHING);
 }
 
-fn missing_hook_free(agent: AgentBinary, scope: &Scope, place: &Place) {
-    let path = Places::of(&place.env).unwrap().registration(agent, scope).unwrap();
+fn missing_hook_free(agent: AgentBinary, scope: &InstallScope, place: &Place) {
+    let path = UserDirectories::from_env(&place.env).unwrap().registration_file(agent, scope).unwrap();
     inspect::missing_hook(agent, &path).unwrap();
 }
 
@@ -169,10 +173,10 @@ fn agents_come_and_go_one_by_one() {
     let place = Place::new();
     let before = place.tree();
     for agent in ALL {
-        install(&[agent], &place.request(&Scope::User), &place.env).unwrap();
+        install_hooks(&[agent], &place.request(&InstallScope::User), &place.env).unwrap();
     }
     for agent in ALL {
-        uninstall(&[agent], &Scope::User, &place.env).unwrap();
+        uninstall_hooks(&[agent], &InstallScope::User, &place.env).unwrap();
     }
     assert_eq!(place.changed(&before), NOTHING);
 }
@@ -182,7 +186,7 @@ fn agents_come_and_go_one_by_one() {
 fn a_crash_at_any_step_leaves_what_uninstall_takes_back() {
     let crash = |steps: usize| {
         let left = std::cell::Cell::new(steps);
-        Disk::watched(move || {
+        InstallDisk::watched(move || {
             left.set(left.get().checked_sub(1).ok_or_else(|| std::io::Error::other("the power went"))?);
             Ok(())
         })
@@ -197,7 +201,7 @@ fn a_crash_at_any_step_leaves_what_uninstall_takes_back() {
         for more in [steps / 3, steps / 2] {
             let _ = uninstall_on(&crash(more), &ALL, scope, &place.env);
         }
-        uninstall(&ALL, scope, &place.env).unwrap();
+        uninstall_hooks(&ALL, scope, &place.env).unwrap();
         // The directory of ours may have been made before there was a journal to say so.
         let mut changed = place.changed(&before);
         changed.retain(|path| !path.starts_with(place.path("ours/install")));
@@ -217,7 +221,7 @@ fn a_crash_at_any_step_leaves_what_uninstall_takes_back() {
 #[test]
 fn what_a_user_edited_since_stays_without_ours() {
     let place = Place::new();
-    install(&ALL, &place.request(&Scope::User), &place.env).unwrap();
+    install_hooks(&ALL, &place.request(&InstallScope::User), &place.env).unwrap();
     let edited = place.read("home/.claude/settings.json").replace("\"x\"", "\"y\" /* mine */");
     place.write("home/.claude/settings.json", &edited);
     let config = place.read("home/.codex/config.toml") + "\n[tui]\nx = 1\n";
@@ -225,8 +229,8 @@ fn what_a_user_edited_since_stays_without_ours() {
     let manifest = place.read("home/.copilot/hooks/amplihack.json").replace("10", "11");
     place.write("home/.copilot/hooks/amplihack.json", &manifest);
     // Another installation in between changes nothing of that.
-    install(&[AgentBinary::Claude], &place.request(&Scope::User), &place.env).unwrap();
-    let done = uninstall(&ALL, &Scope::User, &place.env).unwrap();
+    install_hooks(&[AgentBinary::Claude], &place.request(&InstallScope::User), &place.env).unwrap();
+    let done = uninstall_hooks(&ALL, &InstallScope::User, &place.env).unwrap();
     let settings = place.read("home/.claude/settings.json");
     assert_eq!(settings, CLAUDE.replace("\"x\"", "\"y\" /* mine */"));
     let config = place.read("home/.codex/config.toml");
@@ -235,7 +239,7 @@ fn what_a_user_edited_since_stays_without_ours() {
         "{config}"
     );
     assert!(!place.path("home/.codex/hooks.json").exists());
-    let kept = (place.path("home/.copilot/hooks/amplihack.json"), Outcome::Kept);
+    let kept = (place.path("home/.copilot/hooks/amplihack.json"), FileOutcome::Kept);
     assert!(done.iter().any(|done| done.files.contains(&kept)), "{done:#?}");
     assert!(!place.path("ours/install").exists());
 }
@@ -248,29 +252,29 @@ fn scripts_in_wrappers_places_are_the_users_throughout() {
     let copilot = [AgentBinary::Copilot];
     let hooks = |name: &str| format!("repo/.github/hooks/{name}");
     let before = place.tree();
-    let done = install(&copilot, &place.request(scope), &place.env).unwrap();
+    let done = install_hooks(&copilot, &place.request(scope), &place.env).unwrap();
     assert!(done[0].notes.iter().any(|note| note.contains("pre-tool-use.user")), "{:?}", done[0].notes);
     assert!(place.read(&hooks("pre-tool-use")).contains("aggregate pre-tool-use --script"));
     assert!(place.read(&hooks("session-start")).contains("\"$program\" session-start --host"));
     place.write(&hooks("pre-tool-use.user"), "edited");
-    uninstall(&copilot, scope, &place.env).unwrap();
+    uninstall_hooks(&copilot, scope, &place.env).unwrap();
     assert_eq!(place.changed(&before), [place.path(&hooks("pre-tool-use"))]);
     assert_eq!(place.read(&hooks("pre-tool-use")), "edited");
 
     // Bytes that are no text, and a script in the place of a wrapper that was installed.
     std::fs::write(place.path(&hooks("post-tool-use")), b"\x7fELF\xff").unwrap();
     let before = place.tree();
-    install(&copilot, &place.request(scope), &place.env).unwrap();
+    install_hooks(&copilot, &place.request(scope), &place.env).unwrap();
     place.write(&hooks("session-start"), "mine instead");
-    install(&copilot, &place.request(scope), &place.env).unwrap();
+    install_hooks(&copilot, &place.request(scope), &place.env).unwrap();
     assert_eq!(place.read(&hooks("session-start.user")), "mine instead");
-    uninstall(&copilot, scope, &place.env).unwrap();
+    uninstall_hooks(&copilot, scope, &place.env).unwrap();
     assert_eq!(place.changed(&before), [place.path(&hooks("session-start"))]);
 
     // Two of them for one place: nothing is done, and nothing is lost.
     place.write(&hooks("stop.user"), "another");
     let before = place.tree();
-    let error = install(&copilot, &place.request(scope), &place.env).unwrap_err();
+    let error = install_hooks(&copilot, &place.request(scope), &place.env).unwrap_err();
     assert!(matches!(&error, InstallError::Foreign { path } if path.ends_with("stop.user")), "{error}");
     assert_eq!(place.changed(&before), NOTHING);
 }
@@ -288,7 +292,7 @@ fn a_file_that_cannot_be_read_stops_everything_before_the_first_change() {
         let place = Place::new();
         place.write(file, text);
         let before = place.tree();
-        let error = install(&ALL, &place.request(&Scope::User), &place.env).unwrap_err();
+        let error = install_hooks(&ALL, &place.request(&InstallScope::User), &place.env).unwrap_err();
         assert!(error.to_string().contains(place.path(file).to_str().unwrap()), "{error}");
         assert_eq!(place.changed(&before), NOTHING, "{file}");
     }
@@ -301,9 +305,9 @@ fn links_to_settings_stay_links() {
     place.write("dotfiles/claude.json", CLAUDE);
     std::fs::remove_file(&link).unwrap();
     std::os::unix::fs::symlink(&real, &link).unwrap();
-    install(&[AgentBinary::Claude], &place.request(&Scope::User), &place.env).unwrap();
+    install_hooks(&[AgentBinary::Claude], &place.request(&InstallScope::User), &place.env).unwrap();
     assert!(link.is_symlink() && std::fs::read_to_string(&real).unwrap().contains("amplihack-hooks"));
-    uninstall(&[AgentBinary::Claude], &Scope::User, &place.env).unwrap();
+    uninstall_hooks(&[AgentBinary::Claude], &InstallScope::User, &place.env).unwrap();
     assert_eq!((link.is_symlink(), std::fs::read_to_string(&real).unwrap().as_str()), (true, CLAUDE));
 }
 
@@ -311,12 +315,12 @@ fn links_to_settings_stay_links() {
 fn a_new_place_of_the_program_replaces_the_old_one() {
     let place = Place::new();
     let before = place.tree();
-    install(&ALL, &place.request(&Scope::User), &place.env).unwrap();
-    let new = Request {
-        program: Program { path: place.path("new/amplihack"), words: &["hook"] },
-        ..place.request(&Scope::User)
+    install_hooks(&ALL, &place.request(&InstallScope::User), &place.env).unwrap();
+    let new = InstallRequest {
+        program: HookProgram { path: place.path("new/amplihack"), words: &["hook"] },
+        ..place.request(&InstallScope::User)
     };
-    install(&ALL, &new, &place.env).unwrap();
+    install_hooks(&ALL, &new, &place.env).unwrap();
     for file in ["home/.claude/settings.json", "home/.codex/hooks.json", "home/.copilot/hooks/amplihack.json"]
     {
         let text = place.read(file);
@@ -326,26 +330,28 @@ fn a_new_place_of_the_program_replaces_the_old_one() {
         );
     }
     assert_eq!(place.read("home/.codex/config.toml").matches("trusted_hash").count(), 6);
-    uninstall(&ALL, &Scope::User, &place.env).unwrap();
+    uninstall_hooks(&ALL, &InstallScope::User, &place.env).unwrap();
     assert_eq!(place.changed(&before), NOTHING);
 }
 
 #[test]
 fn a_registration_without_a_journal_is_taken_out_too() {
     let place = Place::new();
-    install(&[AgentBinary::Claude], &place.request(&Scope::User), &place.env).unwrap();
+    install_hooks(&[AgentBinary::Claude], &place.request(&InstallScope::User), &place.env).unwrap();
     std::fs::remove_dir_all(place.path("ours/install")).unwrap();
-    uninstall(&[AgentBinary::Claude], &Scope::User, &place.env).unwrap();
+    uninstall_hooks(&[AgentBinary::Claude], &InstallScope::User, &place.env).unwrap();
     assert_eq!(place.read("home/.claude/settings.json"), CLAUDE);
 }
 
 #[test]
 fn an_agent_that_nothing_holds_is_told_so() {
     let place = Place::new();
-    let done = install(&[AgentBinary::Amplifier], &place.request(&Scope::User), &place.env).unwrap();
+    let done =
+        install_hooks(&[AgentBinary::Amplifier], &place.request(&InstallScope::User), &place.env).unwrap();
     assert_eq!(done[0].notes, ["amplifier has neither hooks nor permission rules: nothing holds it"]);
     assert!(done[0].files.is_empty());
-    let error = try_out(AgentBinary::Claude, &Scope::User, &place.env, &place.path("repo")).unwrap_err();
+    let error =
+        try_out(AgentBinary::Claude, &InstallScope::User, &place.env, &place.path("repo")).unwrap_err();
     assert!(error.to_string().starts_with("claude has no hook for SessionStart at "), "{error}");
 }
 
@@ -354,35 +360,42 @@ fn an_agent_that_nothing_holds_is_told_so() {
 fn a_registered_command_is_tried_as_its_host_would() {
     let place = Place::new();
     let deny = "{\"hookSpecificOutput\":{\"hookEventName\":\"PreToolUse\",\"permissionDecision\":\"deny\",\"permissionDecisionReason\":\"no\"}}";
-    let good =
-        format!("#!/bin/sh\ncase $(cat) in *'rm -rf /'*) echo '{deny}'; echo no >&2; exit 2 ;; esac\n");
+    // The code of installed registrations, and the descriptor that they hand on.
+    let code = "case \"$*\" in *'--code 79') exec >&3; code=79 ;; *) code=0 ;; esac";
+    let good = format!(
+        "#!/bin/sh\n{code}\ncase $(cat) in *'rm -rf /'*) echo '{deny}'; echo no >&2; exit 80 ;; esac\nexit $code\n"
+    );
     let program = |text: &str| {
         place.write("bin/amplihack-hooks", text);
         std::fs::set_permissions(place.path("bin/amplihack-hooks"), std::fs::Permissions::from_mode(0o755))
             .unwrap();
     };
-    install(&ALL, &place.request(&Scope::User), &place.env).unwrap();
+    install_hooks(&ALL, &place.request(&InstallScope::User), &place.env).unwrap();
     for agent in [AgentBinary::Claude, AgentBinary::Codex, AgentBinary::Copilot] {
         let fault = || {
-            let trials = try_out(agent, &Scope::User, &place.env, &place.path("repo")).unwrap();
+            let trials = try_out(agent, &InstallScope::User, &place.env, &place.path("repo")).unwrap();
             assert!(trials.len() > 5);
-            trials.iter().find_map(Trial::fault)
+            trials.iter().find_map(RegistrationTrial::describe_fault)
         };
-        let look = || inspect(agent, &Scope::User, &place.env, &place.path("repo")).unwrap().state;
+        let look = || {
+            inspect_registration(agent, &InstallScope::User, &place.env, &place.path("repo")).unwrap().state
+        };
         program(&good);
         assert_eq!(fault(), None, "{agent}");
         let trusted = (agent == AgentBinary::Codex).then_some(TrustState::Trusted);
         let state = look();
         assert!(
-            matches!(&state, State::Registered { trust, fault: None, .. } if *trust == trusted),
+            matches!(&state, RegistrationState::Registered { trust, fault: None, .. } if *trust == trusted),
             "{state:?}"
         );
-        program("#!/bin/sh\ncat >/dev/null\n");
+        program(&format!("#!/bin/sh\n{code}\ncat >/dev/null\nexit $code\n"));
         assert_eq!(fault().unwrap(), "pre-tool-use lets `rm -rf /` run");
-        program("#!/bin/sh\nexit 1\n");
-        assert!(fault().unwrap().contains("on a harmless payload"));
+        for broken in ["#!/bin/sh\nexit 1\n", "#!/bin/sh\ncat >/dev/null\n", ""] {
+            program(broken);
+            assert!(fault().unwrap().contains("on a harmless payload"), "{broken:?}");
+        }
         std::fs::remove_file(place.path("bin/amplihack-hooks")).unwrap();
-        assert!(matches!(look(), State::Stale(_)));
+        assert!(matches!(look(), RegistrationState::Stale(_)));
     }
 }
 
@@ -413,10 +426,10 @@ proptest! {
         place.write("repo/.claude/settings.json", &repository);
         let before = place.tree();
         for scope in place.scopes() {
-            install(&ALL, &place.request(&scope), &place.env).unwrap();
+            install_hooks(&ALL, &place.request(&scope), &place.env).unwrap();
         }
         for scope in place.scopes() {
-            uninstall(&ALL, &scope, &place.env).unwrap();
+            uninstall_hooks(&ALL, &scope, &place.env).unwrap();
         }
         prop_assert_eq!(place.changed(&before), NOTHING);
     }

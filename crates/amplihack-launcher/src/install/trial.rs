@@ -4,39 +4,39 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use amplihack_hooks::dialect::trial::{Answer, heard, payload};
+use amplihack_hooks::dialect::trial::{TrialAnswer, read_as_host, trial_payload};
 use amplihack_hooks::event::HookEvent;
-use amplihack_session::{Deadlines, Input, Output, RunSpec, run_blocking};
+use amplihack_session::{ChildInput, ChildOutput, Deadlines, RunSpec, run_blocking};
 use amplihack_utils::agent_binary::AgentBinary;
 use amplihack_utils::env::Env;
 
-use super::inspect::{commands, missing_hook};
-use super::places::Places;
-use super::{InstallError, Scope};
+use super::directories::UserDirectories;
+use super::inspect::{missing_hook, registered_commands};
+use super::{InstallError, InstallScope};
 
-/// What no policy lets through.
+/// Command that no policy lets through.
 const FORBIDDEN: &str = "rm -rf /";
-/// What every policy lets through.
+/// Command that every policy lets through.
 const HARMLESS: &str = "pwd";
-/// What is kept of an answer.
+/// Bytes that are kept of an answer.
 const KEPT: usize = 64 * 1024;
 
-/// One registered command, tried.
+/// Trial of a registered command.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Trial {
+pub struct RegistrationTrial {
     /// The event.
     pub event: HookEvent,
     /// The command.
     pub command: String,
-    /// What it did with a payload that is harmless.
-    pub harmless: Answer,
-    /// What it did with one that is forbidden, where a call can be stopped.
-    pub forbidden: Option<Answer>,
+    /// Answer to a harmless payload.
+    pub harmless: TrialAnswer,
+    /// Answer to a forbidden payload, where a call can be stopped.
+    pub forbidden: Option<TrialAnswer>,
 }
 
-impl Trial {
-    /// What is wrong with the answers; `None` if they are as they have to be.
-    pub fn fault(&self) -> Option<String> {
+impl RegistrationTrial {
+    /// Describes what is wrong with the answers; `None` if they are as they have to be.
+    pub fn describe_fault(&self) -> Option<String> {
         let event = self.event;
         if self.harmless.garbage {
             return Some(format!("{event} prints something that is no JSON object"));
@@ -51,10 +51,15 @@ impl Trial {
 }
 
 /// Tries every registered command of `agent` in `scope`.
-pub fn try_out(agent: AgentBinary, scope: &Scope, env: &Env, cwd: &Path) -> Result<Vec<Trial>, InstallError> {
-    let places = Places::of(env)?;
-    let Some(path) = places.registration(agent, scope) else { return Ok(Vec::new()) };
-    let commands = commands(agent, &path)?;
+pub fn try_out(
+    agent: AgentBinary,
+    scope: &InstallScope,
+    env: &Env,
+    cwd: &Path,
+) -> Result<Vec<RegistrationTrial>, InstallError> {
+    let places = UserDirectories::from_env(env)?;
+    let Some(path) = places.registration_file(agent, scope) else { return Ok(Vec::new()) };
+    let commands = registered_commands(agent, &path)?;
     missing_hook(agent, &path)?;
     commands.into_iter().map(|(event, command)| try_one(agent, scope, env, cwd, event, &command)).collect()
 }
@@ -62,15 +67,15 @@ pub fn try_out(agent: AgentBinary, scope: &Scope, env: &Env, cwd: &Path) -> Resu
 /// Tries one command.
 pub(super) fn try_one(
     agent: AgentBinary,
-    scope: &Scope,
+    scope: &InstallScope,
     env: &Env,
     cwd: &Path,
     event: HookEvent,
     command: &str,
-) -> Result<Trial, InstallError> {
+) -> Result<RegistrationTrial, InstallError> {
     // Copilot runs a repository's hooks at its root.
     let place = match scope {
-        Scope::Repository(root) if agent == AgentBinary::Copilot => root,
+        InstallScope::Repository(root) if agent == AgentBinary::Copilot => root,
         _ => cwd,
     };
     let aside =
@@ -79,22 +84,22 @@ pub(super) fn try_one(
     let ask = |words: &str| {
         let mut shell = Command::new("/bin/sh");
         shell.args(["-c", command]).env_clear().envs(env.iter()).current_dir(place);
-        let payload = payload(agent, event, words, place);
+        let payload = trial_payload(agent, event, words, place);
         let outcome = run_blocking(RunSpec {
-            stdin: Input::Bytes(payload.to_string().into_bytes()),
-            stdout: Output::Head(KEPT),
-            stderr: Output::Head(KEPT),
+            stdin: ChildInput::Bytes(payload.to_string().into_bytes()),
+            stdout: ChildOutput::Head(KEPT),
+            stderr: ChildOutput::Head(KEPT),
             deadlines: Deadlines { total: Some(Duration::from_secs(15)), ..Deadlines::default() },
             ..RunSpec::new(shell)
         });
         match outcome {
             Ok(outcome) => {
-                Ok(heard(agent, outcome.exit.code(), &outcome.stdout.bytes, &outcome.stderr.bytes))
+                Ok(read_as_host(agent, outcome.exit.code(), &outcome.stdout.bytes, &outcome.stderr.bytes))
             }
             Err(error) => Err(InstallError::Unheld { agent, why: error.to_string() }),
         }
     };
-    Ok(Trial {
+    Ok(RegistrationTrial {
         event,
         command: command.to_owned(),
         harmless: ask(HARMLESS)?,
@@ -112,6 +117,6 @@ fn aside_of(env: &Env, aside: &Path) -> Env {
         path.push(home.join(programs));
     }
     let config = env.config_home().unwrap_or_default();
-    let env = env.clone().with("PATH", path).with("XDG_CONFIG_HOME", config);
-    env.with("HOME", aside).with("AMPLIHACK_HOME", aside)
+    let env = env.clone().with_variable("PATH", path).with_variable("XDG_CONFIG_HOME", config);
+    env.with_variable("HOME", aside).with_variable("AMPLIHACK_HOME", aside)
 }

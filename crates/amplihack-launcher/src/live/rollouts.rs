@@ -5,38 +5,38 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
-use amplihack_agent::event::Totals;
+use amplihack_agent::event::UsageTotals;
 use amplihack_agent::live::{ROLLOUT_DEPTH, RolloutLine, rollout_id, rollout_line, rollout_session};
 
-use super::tail::Tail;
+use super::tail::FileTail;
 
 /// The most that a first line of a record holds: it has the agent's instructions.
 const FIRST_LINE: u64 = 4 * 1024 * 1024;
 
 /// The records of one session, as far as they are read.
 #[derive(Debug, Default)]
-pub(super) struct Rollouts {
-    own: BTreeMap<PathBuf, (Tail, Totals)>,
+pub(super) struct CodexRollouts {
+    own: BTreeMap<PathBuf, (FileTail, UsageTotals)>,
     /// Records of other sessions.
     foreign: BTreeSet<PathBuf>,
 }
 
-impl Rollouts {
-    /// What all agents of the session have used.
-    pub(super) fn totals(&self) -> Totals {
-        let mut sum = Totals::default();
+impl CodexRollouts {
+    /// Totals of all agents of the session.
+    pub(super) fn totals(&self) -> UsageTotals {
+        let mut sum = UsageTotals::default();
         for (_, total) in self.own.values() {
-            sum.add(total);
+            sum.add_amounts(total);
         }
         sum
     }
 
     /// Reads on in the records of `session` somewhere below `below`; `calls` gets the calls of nested agents.
     pub(super) fn read(&mut self, below: &Path, session: &str, calls: &mut BTreeSet<String>) {
-        self.find(below, session, ROLLOUT_DEPTH);
+        self.find_records(below, session, ROLLOUT_DEPTH);
         for (path, (tail, total)) in &mut self.own {
-            let nested = id(path) != Some(session);
-            for line in tail.lines(path) {
+            let nested = record_id(path) != Some(session);
+            for line in tail.new_lines(path) {
                 match rollout_line(&line) {
                     Some(RolloutLine::Total(now)) => *total = now,
                     Some(RolloutLine::Call(call)) if nested => {
@@ -49,10 +49,10 @@ impl Rollouts {
     }
 
     /// Looks for new records. Ids are in the order of their making, so no older record is that of a nested agent.
-    fn find(&mut self, directory: &Path, session: &str, depth: usize) {
+    fn find_records(&mut self, directory: &Path, session: &str, depth: usize) {
         for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
             let path = entry.path();
-            match id(&path) {
+            match record_id(&path) {
                 Some(found) if found < session => {}
                 Some(found) => {
                     if self.own.contains_key(&path) || self.foreign.contains(&path) {
@@ -72,7 +72,7 @@ impl Rollouts {
                         && !self.own.keys().next().is_some_and(earlier)
                         && path.is_dir()
                     {
-                        self.find(&path, session, below);
+                        self.find_records(&path, session, below);
                     }
                 }
             }
@@ -80,7 +80,7 @@ impl Rollouts {
     }
 }
 
-fn id(path: &Path) -> Option<&str> {
+fn record_id(path: &Path) -> Option<&str> {
     rollout_id(path.file_name()?.to_str()?)
 }
 
@@ -124,7 +124,7 @@ mod tests {
         for (number, of, input) in [(1, 1, 1000), (3, 3, 10), (4, 3, 200), (5, 5, 3000), (6, 3, 40_000)] {
             record(&day, number, of, input);
         }
-        let (mut rollouts, mut calls) = (Rollouts::default(), BTreeSet::new());
+        let (mut rollouts, mut calls) = (CodexRollouts::default(), BTreeSet::new());
         rollouts.read(below.path(), &id_of(3), &mut calls);
         assert_eq!(rollouts.totals().input_tokens, 40_210);
         assert_eq!(calls.into_iter().collect::<Vec<_>>(), ["call-4", "call-6"]);

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-/// What git itself writes in a repository when somebody only looks at it.
+/// Files that git itself writes in a repository when somebody only looks at it.
 const LOOKED: &[&str] = &["index", "index.lock", "gc.log", "fsmonitor--daemon"];
 
 /// The most files and directories that are looked at in one place; where there are more, it is unknown what they are.
@@ -15,27 +15,28 @@ const MOST: usize = 500_000;
 
 /// Groups of files, each with a digest of its files' names and states.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Listing(BTreeMap<String, u64>);
+pub(super) struct FileDigests(BTreeMap<String, u64>);
 
-impl Listing {
+impl FileDigests {
     /// Enters the file `name` below `root`, in the group of its first directory. The order of files does not count.
-    pub(super) fn file(&mut self, root: &Path, name: &Path) {
+    pub(super) fn enter_file(&mut self, root: &Path, name: &Path) {
         let mut parts = name.components();
         let first =
             parts.next().map(|part| part.as_os_str().to_string_lossy().into_owned()).unwrap_or_default();
         let group = if parts.next().is_some() { format!("{first}/") } else { first };
-        let digest = root.join(name).symlink_metadata().map(|file| of_file(name, &file)).unwrap_or_default();
+        let digest =
+            root.join(name).symlink_metadata().map(|file| file_digest(name, &file)).unwrap_or_default();
         let sum = self.0.entry(group).or_default();
         *sum = sum.wrapping_add(digest);
     }
 
     /// Enters a group with its digest.
-    pub(super) fn enter(&mut self, group: &str, digest: u64) {
+    pub(super) fn enter_group(&mut self, group: &str, digest: u64) {
         self.0.insert(group.to_owned(), digest);
     }
 
-    /// The groups of `now` that are new or other than here, and those that are gone.
-    pub(super) fn differing(&self, now: &Self) -> Vec<String> {
+    /// The groups of `now` that are new or other than here. One that is gone took nothing of the run along.
+    pub(super) fn changed_groups(&self, now: &Self) -> Vec<String> {
         let new =
             now.0.iter().filter(|(group, digest)| self.0.get(*group) != Some(digest)).map(|(group, _)| group);
         new.cloned().collect()
@@ -44,9 +45,9 @@ impl Listing {
 
 /// The digest of everything in `directory`, its own repository included if that lies in `repository`, the directory of git around.
 /// Links are not followed. `None` if not all of it can be seen.
-pub(super) fn of_directory(directory: &Path, repository: &Path) -> Option<u64> {
+pub(super) fn directory_digest(directory: &Path, repository: &Path) -> Option<u64> {
     let mut left = MOST;
-    let sum = walk(directory, Path::new(""), &mut left)?;
+    let sum = walk_files(directory, Path::new(""), &mut left)?;
     // A submodule's repository lies elsewhere. An agent may have written where: only what could go with the worktree is looked at.
     let elsewhere = amplihack_utils::fs::read_regular(&directory.join(".git"), 4096).ok();
     let elsewhere = elsewhere.as_deref().and_then(|text| text.strip_prefix(b"gitdir: "));
@@ -54,13 +55,13 @@ pub(super) fn of_directory(directory: &Path, repository: &Path) -> Option<u64> {
         elsewhere.map(|place| directory.join(amplihack_utils::git::path_of(place.trim_ascii_end())));
     match elsewhere.and_then(|place| place.canonicalize().ok()) {
         Some(place) if place.starts_with(repository) => {
-            Some(sum.wrapping_add(walk(&place, Path::new(".git"), &mut left)?))
+            Some(sum.wrapping_add(walk_files(&place, Path::new(".git"), &mut left)?))
         }
         _ => Some(sum),
     }
 }
 
-fn walk(directory: &Path, name: &Path, left: &mut usize) -> Option<u64> {
+fn walk_files(directory: &Path, name: &Path, left: &mut usize) -> Option<u64> {
     let (mut sum, mut waiting) = (0_u64, vec![(directory.to_owned(), name.to_owned())]);
     while let Some((directory, name)) = waiting.pop() {
         let entries = match std::fs::read_dir(&directory) {
@@ -86,20 +87,20 @@ fn walk(directory: &Path, name: &Path, left: &mut usize) -> Option<u64> {
             if file.is_dir() {
                 waiting.push((entry.path(), name));
             } else {
-                sum = sum.wrapping_add(of_file(&name, &file));
+                sum = sum.wrapping_add(file_digest(&name, &file));
             }
         }
     }
     Some(sum)
 }
 
-/// Whether there is nothing, or no directory any more.
+/// Reports whether there is nothing, or no directory any more.
 fn is_gone(error: &std::io::Error) -> bool {
     matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory)
 }
 
 /// FNV-1a over a file's name and state. It is only ever compared within one run.
-fn of_file(name: &Path, file: &Metadata) -> u64 {
+fn file_digest(name: &Path, file: &Metadata) -> u64 {
     let numbers =
         [file.size(), file.mode().into(), file.mtime().cast_unsigned(), file.mtime_nsec().cast_unsigned()];
     let bytes = name
@@ -125,19 +126,19 @@ mod tests {
         let root = dir.path();
         fs::create_dir_all(root.join("a/b")).unwrap();
         fs::write(root.join("a/b/f"), "1").unwrap();
-        let mut before = Listing::default();
-        before.file(root, Path::new("a/b/f"));
+        let mut before = FileDigests::default();
+        before.enter_file(root, Path::new("a/b/f"));
         fs::write(root.join("a/b/f"), "22").unwrap();
         fs::write(root.join("top"), "").unwrap();
-        let mut now = Listing::default();
-        now.file(root, Path::new("a/b/f"));
-        now.file(root, Path::new("top"));
-        assert_eq!(before.differing(&now), ["a/", "top"]);
-        assert!(now.differing(&now).is_empty());
+        let mut now = FileDigests::default();
+        now.enter_file(root, Path::new("a/b/f"));
+        now.enter_file(root, Path::new("top"));
+        assert_eq!(before.changed_groups(&now), ["a/", "top"]);
+        assert!(now.changed_groups(&now).is_empty());
         fs::create_dir_all(root.join("r/.git/objects")).unwrap();
         fs::write(root.join("r/.git/HEAD"), "ref: refs/heads/main\n").unwrap();
         let git = root.canonicalize().unwrap().join("r/.git");
-        let digest = |name: &str| of_directory(&root.join(name), &git);
+        let digest = |name: &str| directory_digest(&root.join(name), &git);
         let empty = digest("r");
         fs::write(root.join("r/.git/index"), "x").unwrap();
         assert_eq!(digest("r"), empty);
@@ -162,7 +163,7 @@ mod tests {
         for name in ["a", "b", "c"] {
             fs::write(dir.path().join(name), "").unwrap();
         }
-        let walked = |mut left: usize| walk(dir.path(), Path::new(""), &mut left);
+        let walked = |mut left: usize| walk_files(dir.path(), Path::new(""), &mut left);
         assert!(walked(3).is_some());
         assert_eq!(walked(2), None);
     }

@@ -1,12 +1,12 @@
 //! The worktree of a driven run: made or found, moved from where no agent may write, and given what was asked for it.
 
-use amplihack_hooks::guard::Machine;
+use amplihack_hooks::guard::GuardMachine;
 
-use super::Drive;
+use super::AutoRunDriver;
 use crate::error::AutoError;
-use crate::journal::Entry;
+use crate::journal::AutoJournalEntry;
 
-impl Drive<'_> {
+impl AutoRunDriver<'_> {
     /// Makes the run's worktree, or finds it. Whether it is new.
     ///
     /// # Errors
@@ -16,14 +16,14 @@ impl Drive<'_> {
         let story = &self.journal.story;
         let Some(tree) = &story.worktree else { return Ok(false) };
         // A signal finds it made or not made, never half made.
-        let processes = self.processes.closing();
+        let processes = self.processes.for_closing();
         if resumed && story.base.is_some() && !story.worktree_removed {
-            tree.require(&processes).await?;
+            tree.require_available(&processes).await?;
         }
-        let is_new = tree.make(&processes).await?;
+        let is_new = tree.make_or_lock(&processes).await?;
         if is_new {
             for filter in processes.own_filters(&tree.repository).await? {
-                self.notice(format!("the repository's own filter {filter} is not run"));
+                self.report_notice(format!("the repository's own filter {filter} is not run"));
             }
         }
         Ok(is_new)
@@ -33,12 +33,14 @@ impl Drive<'_> {
     async fn leave_state(&mut self) -> Result<(), AutoError> {
         let story = &self.journal.story;
         let Some(tree) = story.worktree.as_ref().filter(|_| story.spec.guarded) else { return Ok(()) };
-        let Some(state) = Machine::new(self.place.env).state_around(&tree.path) else { return Ok(()) };
-        let moved = tree.elsewhere(self.place.env, &story.spec, self.id.as_str())?;
-        tree.move_to(&moved, &self.processes.closing()).await?;
+        let Some(state) = GuardMachine::new(self.place.env).state_around(&tree.path) else { return Ok(()) };
+        let moved = tree.with_new_path(self.place.env, &story.spec, self.id.as_str())?;
+        tree.move_to(&moved, &self.processes.for_closing()).await?;
         let (path, state) = (moved.path.display().to_string(), state.display().to_string());
-        self.journal.write(Entry::Moved { worktree: moved })?;
-        self.notice(format!("the worktree lies in {path} now: in {state} the guard lets no agent write"));
+        self.journal.write(AutoJournalEntry::Moved { worktree: moved })?;
+        self.report_notice(format!(
+            "the worktree lies in {path} now: in {state} the guard lets no agent write"
+        ));
         Ok(())
     }
 
@@ -54,14 +56,14 @@ impl Drive<'_> {
         if is_prepared && !is_new {
             return Ok(());
         }
-        let tell = |line: String| self.notice(line);
+        let tell = |line: String| self.report_notice(line);
         let options = &story.spec.worktree_options;
-        match tree.prepare(&self.processes, options, &self.journal.directory, &tell).await {
-            Ok(()) => self.journal.write(Entry::Prepared),
+        match tree.set_up(&self.processes, options, &self.journal.directory, &tell).await {
+            Ok(()) => self.journal.write(AutoJournalEntry::Prepared),
             Err(error @ AutoError::Interrupted { .. }) => Err(error),
             Err(error) => {
                 if story.turns.is_empty() {
-                    tree.discard(&self.processes.closing()).await?;
+                    tree.discard_unused(&self.processes.for_closing()).await?;
                     // What stays would be a directory without a run.
                     let _ = std::fs::remove_dir_all(&self.journal.directory);
                 }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{ResultSource, Results, names, refused, text};
+use super::{ResultSource, RunResults, join_names, refusal_error, trimmed_text};
 use crate::error::AutoError;
 use crate::snapshots::DiffStat;
 
@@ -23,34 +23,34 @@ pub struct MergeMade {
     pub left: Option<String>,
 }
 
-/// What merging two commits gives.
-pub(super) enum Trial {
+/// Result of a merge of two commits that is only tried.
+pub(super) enum MergeTrial {
     /// A tree without conflicts.
     Clean(String),
     /// Files with conflicts.
     Conflicts(Vec<PathBuf>),
-    /// This git cannot tell.
+    /// No answer: this git cannot tell.
     Unknown,
 }
 
-impl Results<'_> {
+impl RunResults<'_> {
     /// Merges the work into the branch that is checked out in the target, after a commit of what is not committed.
     ///
     /// Everything that refuses it is looked at before that commit is made.
-    pub async fn merge(&self, message: &str) -> Result<MergeMade, AutoError> {
+    pub async fn merge_work(&self, message: &str) -> Result<MergeMade, AutoError> {
         let into = self.target_branch().await?;
         let head = self.target_head().await?;
         let (commit, committed, name, left) = match &self.source {
             ResultSource::Commit { commit, name } => (commit.clone(), false, name.clone(), None),
-            _ => self.ready(&head, message).await?,
+            _ => self.prepare_merge(&head, message).await?,
         };
         let mut merged =
             MergeMade { commit, committed, into, checkout: self.target.clone(), stat: None, left };
-        if self.has(&merged.commit, &head).await? {
+        if self.contains_commit(&merged.commit, &head).await? {
             return Ok(merged);
         }
         // Once more with the commit that was made: its tree is what must come out.
-        let tree = self.tried(&[], &head, &merged.commit).await?;
+        let tree = self.try_merge_into_target(&[], &head, &merged.commit).await?;
         let words = format!("Merge {name}\n\n{message}");
         merged.stat = Some(self.merge_commit(&merged, &head, tree.as_deref(), &words).await?);
         Ok(merged)
@@ -70,7 +70,7 @@ impl Results<'_> {
         let without: &[&str] = if merged.into.contains('=') { &[] } else { &["-c", &options] };
         // In a private file: a message may be longer than an argument can be, and is nobody else's business.
         let file = self.scratch.join("merge-message");
-        std::fs::write(&file, words).map_err(AutoError::file(&file))?;
+        std::fs::write(&file, words).map_err(AutoError::for_path(&file))?;
         let merge = [
             "merge",
             "--quiet",
@@ -86,12 +86,12 @@ impl Results<'_> {
             &merged.commit,
         ];
         let args = without.iter().chain(&merge).copied();
-        let done = self.processes.git("merge", &self.target, &[], args).await;
+        let done = self.processes.run_git("merge", &self.target, &[], args).await;
         // What follows is done also if a signal ended git.
         let processes = self.processes.from_now();
-        let now = Results { processes: &processes, ..self.clone() };
-        if now.landed(&merged.commit, tree).await? {
-            return now.stat(head, "HEAD").await;
+        let now = RunResults { processes: &processes, ..self.clone() };
+        if now.has_landed(&merged.commit, tree).await? {
+            return now.diff_stat(head, "HEAD").await;
         }
         let why = match done {
             Ok(_) => "what came out is not what the work and the branch give together".to_owned(),
@@ -106,51 +106,52 @@ impl Results<'_> {
         if merged.committed {
             hint.push_str("; the work is committed on the run's own branch");
         }
-        Err(refused("merge", format!("git does not merge it: {why}"), &hint))
+        Err(refusal_error("merge", format!("git does not merge it: {why}"), &hint))
     }
 
-    /// Whether the commit checked out in the target has `commit`, with nothing half done, and is `tree` where that is known.
-    async fn landed(&self, commit: &str, tree: Option<&str>) -> Result<bool, AutoError> {
+    /// Reports whether the commit checked out in the target has `commit`, with nothing half done, and is `tree` where that is known.
+    async fn has_landed(&self, commit: &str, tree: Option<&str>) -> Result<bool, AutoError> {
         let half = ["rev-parse", "--verify", "--quiet", "MERGE_HEAD"];
-        if self.ask(&self.target, &half).await?.is_some() || !self.has(commit, "HEAD").await? {
+        if self.ask_git(&self.target, &half).await?.is_some() || !self.contains_commit(commit, "HEAD").await?
+        {
             return Ok(false);
         }
-        let made = self.ask(&self.target, &["rev-parse", "HEAD^{tree}"]).await?;
+        let made = self.ask_git(&self.target, &["rev-parse", "HEAD^{tree}"]).await?;
         Ok(tree.is_none_or(|tree| made.as_deref() == Some(tree)))
     }
 
     /// Takes a merge back that did not do what it should; whether nothing of it is left.
     async fn taken_back(&self, head: &str, commit: &str) -> Result<bool, AutoError> {
         // A git that could not try it before leaves the conflict behind.
-        self.ask(&self.target, &["merge", "--abort"]).await?;
+        self.ask_git(&self.target, &["merge", "--abort"]).await?;
         if self.target_head().await? != head {
-            self.ask(&self.target, &["reset", "--quiet", "--keep", head]).await?;
+            self.ask_git(&self.target, &["reset", "--quiet", "--keep", head]).await?;
         }
-        let files = self.files(&[], head, commit).await?;
+        let files = self.changed_files(&[], head, commit).await?;
         Ok(self.target_head().await? == head && self.refuse_uncommitted(&files).await.is_ok())
     }
 
-    /// Whether `of` has `commit` in its history.
-    async fn has(&self, commit: &str, of: &str) -> Result<bool, AutoError> {
+    /// Reports whether `of` has `commit` in its history.
+    async fn contains_commit(&self, commit: &str, of: &str) -> Result<bool, AutoError> {
         let follows = ["merge-base", "--is-ancestor", commit, of];
-        Ok(self.ask(&self.target, &follows).await?.is_some())
+        Ok(self.ask_git(&self.target, &follows).await?.is_some())
     }
 
     /// Tries to merge `theirs` into the target's commit `head`, and refuses what cannot be merged; the tree that comes out, if this git
     /// can tell.
-    async fn tried(
+    async fn try_merge_into_target(
         &self,
         env: &[(&str, &Path)],
         head: &str,
         theirs: &str,
     ) -> Result<Option<String>, AutoError> {
         let (tree, files) = match self.try_merge(env, head, theirs).await? {
-            Trial::Clean(tree) => {
-                let files = self.files(env, head, &tree).await?;
+            MergeTrial::Clean(tree) => {
+                let files = self.changed_files(env, head, &tree).await?;
                 (Some(tree), files)
             }
-            Trial::Conflicts(files) => return Err(self.conflict(&files)),
-            Trial::Unknown => (None, self.files(env, head, theirs).await?),
+            MergeTrial::Conflicts(files) => return Err(self.conflict_error(&files)),
+            MergeTrial::Unknown => (None, self.changed_files(env, head, theirs).await?),
         };
         self.refuse_uncommitted(&files).await?;
         self.refuse_filters(&self.target, &files).await?;
@@ -160,18 +161,19 @@ impl Results<'_> {
     /// The branch that is checked out in the target, where nothing waits for its end.
     async fn target_branch(&self) -> Result<String, AutoError> {
         let place = self.target.display();
-        let Some(branch) = self.ask(&self.target, &["symbolic-ref", "--quiet", "--short", "HEAD"]).await?
+        let Some(branch) =
+            self.ask_git(&self.target, &["symbolic-ref", "--quiet", "--short", "HEAD"]).await?
         else {
-            return Err(refused(
+            return Err(refusal_error(
                 "detached",
                 format!("no branch is checked out in {place}"),
                 "check one out: git switch BRANCH",
             ));
         };
         for name in ["MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "REBASE_HEAD"] {
-            if self.ask(&self.target, &["rev-parse", "--verify", "--quiet", name]).await?.is_some() {
+            if self.ask_git(&self.target, &["rev-parse", "--verify", "--quiet", name]).await?.is_some() {
                 let message = format!("a merge, rebase or pick waits for its end in {place}");
-                return Err(refused(
+                return Err(refusal_error(
                     "half_done",
                     message,
                     "finish or abort it first; `git status` shows how",
@@ -182,25 +184,25 @@ impl Results<'_> {
     }
 
     /// The commit of the worktree that is to be merged into the target's commit, whether it was made now, its name, and what is not in it.
-    async fn ready(
+    async fn prepare_merge(
         &self,
         target: &str,
         message: &str,
     ) -> Result<(String, bool, String, Option<String>), AutoError> {
-        let tree = self.worktree("merge")?;
+        let tree = self.require_worktree("merge")?;
         // What would be refused is refused before anything is committed.
         let captured = self.capture(tree).await?;
         let before = self.refuse_half_done(tree, &captured)?;
-        let env = captured.snapshots.env();
+        let env = captured.snapshots.git_env();
         let trial = self.commit_in(&env, &captured.tree, &before).await?;
-        let same = self.files(&env, &before, &captured.tree).await?.is_empty();
-        if !(same && self.has(&before, target).await?) {
-            self.tried(&env, target, &trial).await?;
+        let same = self.changed_files(&env, &before, &captured.tree).await?.is_empty();
+        if !(same && self.contains_commit(&before, target).await?) {
+            self.try_merge_into_target(&env, target, &trial).await?;
         }
-        let made = self.commit(message).await?;
-        let head = self.ask(&tree.path, &["rev-parse", "HEAD"]).await?.unwrap_or(before);
+        let made = self.commit_worktree(message).await?;
+        let head = self.ask_git(&tree.path, &["rev-parse", "HEAD"]).await?.unwrap_or(before);
         let own = format!("refs/heads/{}", tree.branch);
-        let missing = self.ask(&tree.path, &["rev-list", "--max-count=1", &own, "--not", &head]).await?;
+        let missing = self.ask_git(&tree.path, &["rev-list", "--max-count=1", &own, "--not", &head]).await?;
         let left =
             missing.filter(|one| !one.is_empty()).map(|_| format!("commits on the branch {}", tree.branch));
         Ok((head, made.is_some(), tree.branch.clone(), left))
@@ -225,16 +227,16 @@ impl Results<'_> {
             "trial",
             tree,
         ];
-        self.processes.git("try the merge", &self.target, env, args).await.map(|said| text(&said))
+        self.processes.run_git("try the merge", &self.target, env, args).await.map(|said| trimmed_text(&said))
     }
 
-    /// What merging `theirs` into `ours` would give. It changes no file.
+    /// Tries to merge `theirs` into `ours`. It changes no file.
     pub(super) async fn try_merge(
         &self,
         env: &[(&str, &Path)],
         ours: &str,
         theirs: &str,
-    ) -> Result<Trial, AutoError> {
+    ) -> Result<MergeTrial, AutoError> {
         self.try_merge_on(env, &[], ours, theirs).await
     }
 
@@ -244,23 +246,24 @@ impl Results<'_> {
         more: &[&str],
         ours: &str,
         theirs: &str,
-    ) -> Result<Trial, AutoError> {
+    ) -> Result<MergeTrial, AutoError> {
         let args = ["merge-tree", "--write-tree", "--name-only", "--no-messages", "-z"];
         let args = args.iter().chain(more).chain([&ours, &theirs]).copied();
         let scratch = self.scratch.join("objects");
-        std::fs::create_dir_all(&scratch).map_err(AutoError::file(&scratch))?;
-        let said = self.processes.git_says(&self.target, env, args).await?;
+        std::fs::create_dir_all(&scratch).map_err(AutoError::for_path(&scratch))?;
+        let said = self.processes.run_git_unchecked(&self.target, env, args).await?;
         let mut fields = said.stdout.split(|byte| *byte == 0).filter(|field| !field.is_empty());
-        let tree = fields.next().map(text);
+        let tree = fields.next().map(trimmed_text);
         Ok(match (said.exit.code(), tree) {
-            (0, Some(tree)) => Trial::Clean(tree),
-            (1, Some(_)) => Trial::Conflicts(fields.map(amplihack_utils::git::path_of).collect()),
-            _ => Trial::Unknown,
+            (0, Some(tree)) => MergeTrial::Clean(tree),
+            (1, Some(_)) => MergeTrial::Conflicts(fields.map(amplihack_utils::git::path_of).collect()),
+            _ => MergeTrial::Unknown,
         })
     }
 
-    pub(super) fn conflict(&self, files: &[PathBuf]) -> AutoError {
-        let message = format!("{} conflicts with {} in {}", self.id, self.target.display(), names(files));
+    pub(super) fn conflict_error(&self, files: &[PathBuf]) -> AutoError {
+        let message =
+            format!("{} conflicts with {} in {}", self.id, self.target.display(), join_names(files));
         let hint = match &self.source {
             ResultSource::Worktree(tree) => format!(
                 "nothing was changed; to settle it by hand: amplihack sessions commit {}; git merge {}",
@@ -273,6 +276,6 @@ impl Results<'_> {
                 format!("nothing was changed; to settle it by hand: git apply --reject {}", patch.display())
             }
         };
-        refused("conflict", message, &hint)
+        refusal_error("conflict", message, &hint)
     }
 }

@@ -1,17 +1,17 @@
-//! What the checks show before anything is done: a check that passes already proves nothing, and one that cannot run never will.
+//! Baseline of the checks, before anything is done: a check that passes already proves nothing, and one that cannot run never will.
 
-use amplihack_utils::sys::Exit;
+use amplihack_utils::sys::ProcessExit;
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
-use super::{CheckContext, Cut, told};
+use super::{CheckContext, VerificationCut, describe_output};
 use crate::error::AutoError;
-use crate::process::{CommandOutput, Processes};
+use crate::process::{RunCommandOutput, RunProcesses};
 use crate::tree_diff::tree_diff;
 
-/// What the checks showed before the first turn.
+/// Results of the checks before the first turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Baseline {
+pub struct CheckBaseline {
     /// In a word: of several checks, one that could not run before one that failed, and that before one that passed.
     pub outcome: BaselineOutcome,
     /// Check by check.
@@ -22,29 +22,29 @@ pub struct Baseline {
     pub changed: Vec<String>,
 }
 
-/// One check before the first turn.
+/// Result of a check before the first turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BaselineCheck {
     /// The command.
     pub command: String,
-    /// What it showed.
+    /// Outcome of the check.
     pub outcome: BaselineOutcome,
-    /// How it ended and what it printed, unless it passed.
+    /// End and output of the command, unless it passed.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub found: String,
 }
 
-/// What a check showed before the first turn.
+/// Outcome of a check before the first turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BaselineOutcome {
-    /// It failed, as a check of work that is not done should.
+    /// The check failed, as a check of work that is not done should.
     Red,
-    /// It passed.
+    /// The check passed.
     Green,
     /// There is no such program, it cannot be executed, or it did not end in time.
     CouldNotRun,
-    /// It was not run.
+    /// The check was not run.
     Skipped,
 }
 
@@ -60,17 +60,17 @@ impl BaselineOutcome {
     }
 }
 
-impl Baseline {
+impl CheckBaseline {
     /// The record of checks that are not run.
-    pub fn skipped(commands: &[&str]) -> Self {
+    pub fn from_skipped(commands: &[&str]) -> Self {
         let outcome = BaselineOutcome::Skipped;
         let check =
             |command: &&str| BaselineCheck { command: (*command).to_owned(), outcome, found: String::new() };
         Self { outcome, checks: commands.iter().map(check).collect(), changed: Vec::new() }
     }
 
-    /// What a pass of every check shows beyond this, in words; `None` if no check failed before.
-    pub fn turned(&self) -> Option<String> {
+    /// Describes what a pass of every check shows beyond this; `None` if no check failed before.
+    pub fn describe_change(&self) -> Option<String> {
         let red = self.checks.iter().filter(|check| check.outcome == BaselineOutcome::Red).count();
         (self.outcome == BaselineOutcome::Red).then(|| match self.checks.len() {
             all if red < all => format!("red → green: {red} of {all} checks"),
@@ -85,23 +85,26 @@ impl Baseline {
 }
 
 /// Runs each command once. The files as the commands leave them are where the run begins.
-pub async fn baseline(
-    processes: &Processes,
+pub async fn run_baseline(
+    processes: &RunProcesses,
     context: &CheckContext<'_>,
-) -> Result<Result<Baseline, Cut>, AutoError> {
+) -> Result<Result<CheckBaseline, VerificationCut>, AutoError> {
     let before = match context.files {
         Some((snapshots, _)) => Some(snapshots.capture(processes).await?),
         None => None,
     };
     let mut checks = Vec::new();
     for text in &context.commands {
-        let output = context.run(processes, text, context.directory).await?;
+        let output = context.run_command(processes, text, context.directory).await?;
         if output.late && context.until.is_some_and(|until| until <= Instant::now()) {
-            return Ok(Err(Cut::Late));
+            return Ok(Err(VerificationCut::Late));
         }
-        let outcome = outcome(&output);
-        let found =
-            if outcome == BaselineOutcome::Green { String::new() } else { told(&output, context.timeout) };
+        let outcome = classify_output(&output);
+        let found = if outcome == BaselineOutcome::Green {
+            String::new()
+        } else {
+            describe_output(&output, context.timeout)
+        };
         checks.push(BaselineCheck { command: (*text).to_owned(), outcome, found });
         if outcome == BaselineOutcome::CouldNotRun {
             break;
@@ -112,18 +115,18 @@ pub async fn baseline(
     let mut changed = Vec::new();
     if let (Some((snapshots, _)), Some(before)) = (context.files, before) {
         let after = snapshots.capture(processes).await?;
-        let all = tree_diff(processes, snapshots.root(), &snapshots.env(), &before, &after).await?;
+        let all = tree_diff(processes, snapshots.root(), &snapshots.git_env(), &before, &after).await?;
         changed.extend(all.into_iter().map(|change| change.path));
     }
-    Ok(Ok(Baseline { outcome: outcome.unwrap_or(BaselineOutcome::Green), checks, changed }))
+    Ok(Ok(CheckBaseline { outcome: outcome.unwrap_or(BaselineOutcome::Green), checks, changed }))
 }
 
-/// What the end of a command shows. A shell ends with 126 for what cannot be executed, and with 127 for what is not there.
-fn outcome(output: &CommandOutput) -> BaselineOutcome {
+/// Classifies the end of a command. A shell ends with 126 for what cannot be executed, and with 127 for what is not there.
+fn classify_output(output: &RunCommandOutput) -> BaselineOutcome {
     match output.exit {
         _ if output.late => BaselineOutcome::CouldNotRun,
-        Exit::Code(126 | 127) => BaselineOutcome::CouldNotRun,
-        exit if exit.success() => BaselineOutcome::Green,
+        ProcessExit::Code(126 | 127) => BaselineOutcome::CouldNotRun,
+        exit if exit.is_success() => BaselineOutcome::Green,
         _ => BaselineOutcome::Red,
     }
 }

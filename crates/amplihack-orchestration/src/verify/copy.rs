@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use amplihack_utils::fs::create_private_dir;
 
-use super::{Check, CheckContext, Cut, judged, looked};
+use super::{CheckContext, CheckResult, VerificationCut, command_result, observation_result};
 use crate::error::AutoError;
-use crate::process::Processes;
-use crate::snapshots::Snapshots;
+use crate::process::RunProcesses;
+use crate::snapshots::SnapshotStore;
 use crate::tree_diff::{FileChange, index_info};
 
 /// Runs the commands in a copy of the files of `now` in which `own` are the original ones.
@@ -17,22 +17,22 @@ use crate::tree_diff::{FileChange, index_info};
 /// Files that git ignores are links to those of the agent: dependencies and build results cannot be isolated. The copy is no
 /// repository.
 pub(super) async fn run_originals(
-    processes: &Processes,
+    processes: &RunProcesses,
     context: &CheckContext<'_>,
     now: &str,
     own: &[&FileChange],
-) -> Result<Result<Vec<Check>, Cut>, AutoError> {
+) -> Result<Result<Vec<CheckResult>, VerificationCut>, AutoError> {
     let Some((snapshots, _)) = context.files else { return Ok(Ok(Vec::new())) };
-    let copy = Copy { processes, snapshots, top: snapshots.scratch() };
+    let copy = CheckoutCopy { processes, snapshots, top: snapshots.scratch_directory() };
     copy.remove();
-    let made = copy.make(now, own).await;
+    let made = copy.make_copy(now, own).await;
     let result = match made {
-        Ok(()) => copy.check(context, own).await,
+        Ok(()) => copy.run_checks(context, own).await,
         Err(error @ AutoError::Interrupted { .. }) => Err(error),
         // The agent may have left files of which no copy can be made.
         Err(error) => {
             let found = format!("the original checks cannot be run: {error}");
-            Ok(Ok(vec![looked("the checks are the original ones", found)]))
+            Ok(Ok(vec![observation_result("the checks are the original ones", found)]))
         }
     };
     copy.remove();
@@ -40,24 +40,26 @@ pub(super) async fn run_originals(
 }
 
 /// A copy of a repository's files.
-struct Copy<'a> {
-    processes: &'a Processes,
-    snapshots: &'a Snapshots,
+struct CheckoutCopy<'a> {
+    processes: &'a RunProcesses,
+    snapshots: &'a SnapshotStore,
     top: PathBuf,
 }
 
-impl Copy<'_> {
-    async fn make(&self, now: &str, own: &[&FileChange]) -> Result<(), AutoError> {
-        create_private_dir(&self.top).map_err(AutoError::file(&self.top))?;
-        self.git(&["read-tree", now]).await?;
+impl CheckoutCopy<'_> {
+    async fn make_copy(&self, now: &str, own: &[&FileChange]) -> Result<(), AutoError> {
+        create_private_dir(&self.top).map_err(AutoError::for_path(&self.top))?;
+        self.run_git(&["read-tree", now]).await?;
         let originals = index_info(own.iter().map(|change| (&*change.raw, &change.before)));
         let update = ["update-index", "-z", "--index-info"];
-        let (root, index) = (self.snapshots.root(), self.index());
-        self.processes.git_fed("copy the files", root, &self.env(&index), update, originals).await?;
+        let (root, index) = (self.snapshots.root(), self.index_path());
+        self.processes
+            .run_git_with_input("copy the files", root, &self.git_env(&index), update, originals)
+            .await?;
         let mut prefix = std::ffi::OsString::from("--prefix=");
-        prefix.push(self.files());
+        prefix.push(self.files_path());
         prefix.push("/");
-        self.git(&[OsStr::new("checkout-index"), OsStr::new("--all"), OsStr::new("--force"), &prefix])
+        self.run_git(&[OsStr::new("checkout-index"), OsStr::new("--all"), OsStr::new("--force"), &prefix])
             .await?;
         self.link_ignored().await
     }
@@ -67,14 +69,14 @@ impl Copy<'_> {
         let args = ["ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z"];
         let said = self
             .processes
-            .git("list ignored files", self.snapshots.root(), &self.snapshots.env(), args)
+            .run_git("list ignored files", self.snapshots.root(), &self.snapshots.git_env(), args)
             .await?;
         for raw in said.split(|byte| *byte == 0).filter(|raw| !raw.is_empty()) {
             let raw = raw.strip_suffix(b"/").unwrap_or(raw);
             let path = Path::new(OsStr::from_bytes(raw));
-            let link = self.files().join(path);
+            let link = self.files_path().join(path);
             if let Some(parent) = link.parent() {
-                std::fs::create_dir_all(parent).map_err(AutoError::file(parent))?;
+                std::fs::create_dir_all(parent).map_err(AutoError::for_path(parent))?;
             }
             // One that the copy has already is the original's.
             let _ = std::os::unix::fs::symlink(self.snapshots.root().join(path), &link);
@@ -82,18 +84,18 @@ impl Copy<'_> {
         Ok(())
     }
 
-    async fn check(
+    async fn run_checks(
         &self,
         context: &CheckContext<'_>,
         own: &[&FileChange],
-    ) -> Result<Result<Vec<Check>, Cut>, AutoError> {
+    ) -> Result<Result<Vec<CheckResult>, VerificationCut>, AutoError> {
         let inside = context.directory.strip_prefix(self.snapshots.root()).unwrap_or(Path::new(""));
-        let directory = self.files().join(inside);
+        let directory = self.files_path().join(inside);
         let names: Vec<&str> = own.iter().map(|change| change.path.as_str()).collect();
         let mut checks = Vec::new();
         for text in &context.commands {
-            let output = context.run(self.processes, text, &directory).await?;
-            let mut check = judged(text, &output, context.timeout);
+            let output = context.run_command(self.processes, text, &directory).await?;
+            let mut check = command_result(text, &output, context.timeout);
             check.what = format!("{} with the original {}", check.what, names.join(", "));
             let passed = check.passed;
             checks.push(check);
@@ -104,21 +106,23 @@ impl Copy<'_> {
         Ok(Ok(checks))
     }
 
-    async fn git<A: AsRef<OsStr>>(&self, args: &[A]) -> Result<(), AutoError> {
-        let (root, index) = (self.snapshots.root(), self.index());
-        self.processes.git("copy the files", root, &self.env(&index), args).await.map(drop)
+    async fn run_git<A: AsRef<OsStr>>(&self, args: &[A]) -> Result<(), AutoError> {
+        let (root, index) = (self.snapshots.root(), self.index_path());
+        self.processes.run_git("copy the files", root, &self.git_env(&index), args).await.map(drop)
     }
 
-    fn index(&self) -> PathBuf {
+    fn index_path(&self) -> PathBuf {
         self.top.join("index")
     }
 
     /// The environment of the snapshots, with an index of the copy's own.
-    fn env<'a>(&'a self, index: &'a Path) -> [(&'static str, &'a Path); 4] {
-        self.snapshots.env().map(|(name, value)| (name, if name == "GIT_INDEX_FILE" { index } else { value }))
+    fn git_env<'a>(&'a self, index: &'a Path) -> [(&'static str, &'a Path); 4] {
+        self.snapshots
+            .git_env()
+            .map(|(name, value)| (name, if name == "GIT_INDEX_FILE" { index } else { value }))
     }
 
-    fn files(&self) -> PathBuf {
+    fn files_path(&self) -> PathBuf {
         self.top.join("files")
     }
 

@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
 use amplihack_policy::Limits;
-use amplihack_policy::shell::{Command, RedirectKind, commands};
+use amplihack_policy::shell::{RedirectKind, ShellCommand, commands};
 
 use crate::tree_diff::FileChange;
 
@@ -68,49 +68,50 @@ const MOST_SCRIPTS: usize = 32;
 /// The longest script that is read, in bytes.
 const MAX_SCRIPT: u64 = 256 * 1024;
 
-/// Those of `changed` that a check of `texts`, run in `directory` of the repository `root`, is or reads.
-pub(super) fn of<'a>(
+/// Returns the files of `changed` that a check of `texts`, run in `directory` of the repository `root`, is or reads.
+pub(super) fn find_own_files<'a>(
     texts: &[&str],
     directory: &Path,
     root: &Path,
     changed: &'a [FileChange],
 ) -> Vec<&'a FileChange> {
-    let mut reader = Reader { root, named: BTreeSet::new(), compared: BTreeSet::new(), runs: false, read: 0 };
+    let mut reader =
+        CheckScriptReader { root, named: BTreeSet::new(), compared: BTreeSet::new(), runs: false, read: 0 };
     for text in texts {
-        reader.script(text, directory);
+        reader.read_script(text, directory);
     }
     let own = |change: &&FileChange| {
         let path = Path::new(OsStr::from_bytes(&change.raw));
         reader.named.contains(path)
-            || (change.before.exists() && reader.compared.contains(path))
-            || (reader.runs && is_of_tests(&change.path))
+            || (change.before.is_present() && reader.compared.contains(path))
+            || (reader.runs && is_test_file(&change.path))
     };
     changed.iter().filter(own).collect()
 }
 
 /// Reads scripts for the files that they name.
-struct Reader<'a> {
+struct CheckScriptReader<'a> {
     root: &'a Path,
-    /// What is run, or given to what is run.
+    /// Files that are run, or given to what is run.
     named: BTreeSet<PathBuf>,
-    /// What the work is compared with.
+    /// Files with which the work is compared.
     compared: BTreeSet<PathBuf>,
     /// Something is run that may run tests.
     runs: bool,
     read: usize,
 }
 
-impl Reader<'_> {
-    fn script(&mut self, text: &str, directory: &Path) {
+impl CheckScriptReader<'_> {
+    fn read_script(&mut self, text: &str, directory: &Path) {
         for command in commands(text.as_bytes(), &Limits::default()).commands {
-            self.command(&command, directory);
+            self.read_command(&command, directory);
         }
     }
 
-    fn command(&mut self, command: &Command, directory: &Path) {
-        let Some(program) = command.program() else { return };
+    fn read_command(&mut self, command: &ShellCommand, directory: &Path) {
+        let Some(program) = command.program_name() else { return };
         let mut here = directory.to_owned();
-        for target in command.cds.iter().filter_map(amplihack_policy::shell::Word::literal) {
+        for target in command.cds.iter().filter_map(amplihack_policy::shell::ShellWord::literal_text) {
             here.push(target);
         }
         if LOOKS.contains(&program.as_str()) {
@@ -118,10 +119,10 @@ impl Reader<'_> {
         }
         let reads = command.redirects.iter().filter(|redirect| redirect.kind == RedirectKind::Read);
         let words = command.words.iter().chain(reads.map(|redirect| &redirect.target));
-        let words: Vec<String> = words.filter_map(amplihack_policy::shell::Word::literal).collect();
+        let words: Vec<String> = words.filter_map(amplihack_policy::shell::ShellWord::literal_text).collect();
         if COMPARES.contains(&program.as_str()) {
             let compared: Vec<PathBuf> =
-                words.iter().skip(1).filter_map(|word| self.inside(&here, word)).collect();
+                words.iter().skip(1).filter_map(|word| self.repository_path(&here, word)).collect();
             return self.compared.extend(compared);
         }
         self.runs = true;
@@ -130,49 +131,49 @@ impl Reader<'_> {
             let word = word.split_once("::").map_or(word.as_str(), |(path, _)| path);
             let value =
                 word.split_once('=').filter(|_| word.starts_with('-')).map_or(word, |(_, value)| value);
-            let Some(path) = self.inside(&here, value) else { continue };
+            let Some(path) = self.repository_path(&here, value) else { continue };
             let full = self.root.join(&path);
             if !full.is_dir() && self.named.insert(path) {
-                self.follow(&full, &here);
+                self.follow_script(&full, &here);
             }
         }
         match program.as_str() {
-            "npm" | "npx" | "yarn" | "pnpm" | "bun" => self.package(&here),
-            "make" | "gmake" => self.makefile(&here),
+            "npm" | "npx" | "yarn" | "pnpm" | "bun" => self.read_package(&here),
+            "make" | "gmake" => self.read_makefile(&here),
             _ => {}
         }
     }
 
-    /// What a shell script runs in its turn.
-    fn follow(&mut self, path: &Path, directory: &Path) {
-        let Some(text) = self.text(path) else { return };
+    /// Reads what a shell script runs in its turn.
+    fn follow_script(&mut self, path: &Path, directory: &Path) {
+        let Some(text) = self.read_text(path) else { return };
         let is_shell = text.lines().next().is_some_and(|line| line.starts_with("#!") && line.contains("sh"));
         if is_shell || path.extension().is_some_and(|end| end == "sh") {
-            self.script(&text, directory);
+            self.read_script(&text, directory);
         }
     }
 
-    /// What the scripts of a package run.
-    fn package(&mut self, directory: &Path) {
-        let Some(text) = self.text(&directory.join("package.json")) else { return };
+    /// Reads what the scripts of a package run.
+    fn read_package(&mut self, directory: &Path) {
+        let Some(text) = self.read_text(&directory.join("package.json")) else { return };
         let Ok(package) = serde_json::from_str::<serde_json::Value>(&text) else { return };
         let scripts = package["scripts"].as_object().into_iter().flat_map(|scripts| scripts.values());
         for script in scripts.filter_map(serde_json::Value::as_str) {
-            self.script(script, directory);
+            self.read_script(script, directory);
         }
     }
 
-    /// What the recipes of a makefile run.
-    fn makefile(&mut self, directory: &Path) {
+    /// Reads what the recipes of a makefile run.
+    fn read_makefile(&mut self, directory: &Path) {
         for name in ["GNUmakefile", "makefile", "Makefile"] {
-            let Some(text) = self.text(&directory.join(name)) else { continue };
+            let Some(text) = self.read_text(&directory.join(name)) else { continue };
             let recipes = text.lines().filter_map(|line| line.strip_prefix('\t'));
             let recipes: Vec<&str> = recipes.map(|line| line.trim_start_matches(['@', '-', '+'])).collect();
-            return self.script(&recipes.join("\n"), directory);
+            return self.read_script(&recipes.join("\n"), directory);
         }
     }
 
-    fn text(&mut self, path: &Path) -> Option<String> {
+    fn read_text(&mut self, path: &Path) -> Option<String> {
         self.read += 1;
         let bytes =
             amplihack_utils::fs::read_regular(path, MAX_SCRIPT).ok().filter(|_| self.read <= MOST_SCRIPTS)?;
@@ -180,7 +181,7 @@ impl Reader<'_> {
     }
 
     /// `word` as a path from the top of the repository; `None` for one outside of it, and for an option.
-    fn inside(&self, directory: &Path, word: &str) -> Option<PathBuf> {
+    fn repository_path(&self, directory: &Path, word: &str) -> Option<PathBuf> {
         if word.is_empty() || word.starts_with('-') {
             return None;
         }
@@ -196,8 +197,8 @@ impl Reader<'_> {
     }
 }
 
-/// Whether a file belongs to tests, to what configures them, or to continuous integration, by its usual name.
-fn is_of_tests(path: &str) -> bool {
+/// Reports whether a file belongs to tests, to what configures them, or to continuous integration, by its usual name.
+fn is_test_file(path: &str) -> bool {
     let path = path.to_lowercase();
     let (directories, name) = path.rsplit_once('/').unwrap_or(("", &path));
     let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
@@ -235,7 +236,7 @@ mod tests {
 
     fn own(root: &Path, text: &str, paths: &[&str]) -> Vec<String> {
         let changed = changed(paths);
-        of(&[text], root, root, &changed).into_iter().map(|change| change.path.clone()).collect()
+        find_own_files(&[text], root, root, &changed).into_iter().map(|change| change.path.clone()).collect()
     }
 
     #[test]

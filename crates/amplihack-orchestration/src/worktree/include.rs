@@ -9,22 +9,22 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt, symlink};
 use std::path::{Component, Path, PathBuf};
 
 use crate::error::AutoError;
-use crate::process::Processes;
+use crate::process::RunProcesses;
 
 /// The file in a repository's top that lists them, a pattern a line, as in `.gitignore`.
 pub const INCLUDE_FILE: &str = ".worktreeinclude";
 /// The longest such file that is read, in bytes.
 const LONGEST: u64 = 1 << 20;
 
-/// What was copied, and what was not and why.
+/// Files that were copied, and files that were not, with the reason.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Copied {
+pub(super) struct IncludeReport {
     pub(super) files: Vec<PathBuf>,
     pub(super) skipped: Vec<(PathBuf, String)>,
 }
 
 /// The patterns of the repository at `root`, and `more`.
-pub(super) fn patterns(root: &Path, more: &[String]) -> Result<String, AutoError> {
+pub(super) fn include_patterns(root: &Path, more: &[String]) -> Result<String, AutoError> {
     let file = root.join(INCLUDE_FILE);
     let mut text = match amplihack_utils::fs::read_regular(&file, LONGEST) {
         Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
@@ -39,8 +39,8 @@ pub(super) fn patterns(root: &Path, more: &[String]) -> Result<String, AutoError
 }
 
 /// The files below `root` that are not tracked and match one of `patterns`. git is the reader of its own patterns.
-pub(super) async fn matching(
-    processes: &Processes,
+pub(super) async fn matching_files(
+    processes: &RunProcesses,
     root: &Path,
     patterns: &str,
     scratch: &Path,
@@ -49,34 +49,34 @@ pub(super) async fn matching(
         return Ok(Vec::new());
     }
     let file = scratch.join("include");
-    fs::write(&file, patterns).map_err(AutoError::file(&file))?;
+    fs::write(&file, patterns).map_err(AutoError::for_path(&file))?;
     let mut from = OsString::from("--exclude-from=");
     from.push(&file);
     let args: [&OsStr; 5] =
         ["ls-files".as_ref(), "-z".as_ref(), "--others".as_ref(), "--ignored".as_ref(), &from];
-    let listed = processes.git("look for files to copy", root, &[], args).await;
+    let listed = processes.run_git("look for files to copy", root, &[], args).await;
     // Nobody needs it any more.
     let _ = fs::remove_file(&file);
-    Ok(paths(&listed?))
+    Ok(split_paths(&listed?))
 }
 
 /// The paths of an answer in which each ends with a zero byte.
-pub(super) fn paths(answer: &[u8]) -> Vec<PathBuf> {
+pub(super) fn split_paths(answer: &[u8]) -> Vec<PathBuf> {
     let path = |name: &[u8]| PathBuf::from(OsString::from_vec(name.to_vec()));
     answer.split(|byte| *byte == 0).filter(|name| !name.is_empty()).map(path).collect()
 }
 
 /// Copies those of `wanted` that git ignores from the repository at `from` into the worktree at `to`. `ignored` are the files and
 /// directories that git ignores as a whole. Between two files it ends as soon as it `is_over`.
-pub(super) fn copy(
+pub(super) fn copy_files(
     from: &Path,
     to: &Path,
     wanted: Vec<PathBuf>,
     ignored: &[PathBuf],
     is_over: &dyn Fn() -> bool,
-) -> Copied {
+) -> IncludeReport {
     let ignored: HashSet<&Path> = ignored.iter().map(PathBuf::as_path).collect();
-    let mut copied = Copied::default();
+    let mut copied = IncludeReport::default();
     for path in wanted {
         if is_over() {
             break;
@@ -147,7 +147,7 @@ fn make_parents(root: &Path, path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether a link at `path` that says `link` leads to something below the same root, by its text.
+/// Reports whether a link at `path` that says `link` leads to something below the same root, by its text.
 fn stays_inside(path: &Path, link: &Path) -> bool {
     let mut depth = path.components().count().saturating_sub(1);
     link.components().all(|part| match part {
@@ -168,9 +168,9 @@ fn stays_inside(path: &Path, link: &Path) -> bool {
 mod tests {
     use super::*;
 
-    fn copied(from: &Path, to: &Path, wanted: &[&str], ignored: &[&str]) -> Copied {
+    fn copied(from: &Path, to: &Path, wanted: &[&str], ignored: &[&str]) -> IncludeReport {
         let owned = |paths: &[&str]| paths.iter().map(PathBuf::from).collect::<Vec<_>>();
-        copy(from, to, owned(wanted), &owned(ignored), &|| false)
+        copy_files(from, to, owned(wanted), &owned(ignored), &|| false)
     }
 
     #[test]
@@ -208,7 +208,7 @@ mod tests {
         for name in &names {
             fs::write(from.join(name), "x").unwrap();
         }
-        let found = copy(&from, &to, names.to_vec(), &names, &|| to.join("b").exists());
+        let found = copy_files(&from, &to, names.to_vec(), &names, &|| to.join("b").exists());
         assert_eq!(found.files, names[..2]);
         assert!(!to.join("c").exists());
     }

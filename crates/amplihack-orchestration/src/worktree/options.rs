@@ -1,16 +1,16 @@
-//! What users ask of worktrees: where they lie, and what a new one is given.
+//! Options of worktrees: where they lie, and what a new one is given.
 
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
-use amplihack_hooks::guard::{Machine, refused_write};
-use amplihack_utils::config::Config;
+use amplihack_hooks::guard::{GuardMachine, refused_write};
+use amplihack_utils::config::LayeredConfig;
 use amplihack_utils::env::Env;
 use serde::{Deserialize, Serialize};
 
 use crate::error::AutoError;
 
-/// What users ask of the worktrees of their runs.
+/// Options of the worktrees of runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct WorktreeOptions {
@@ -25,7 +25,7 @@ pub struct WorktreeOptions {
     pub setup: Option<String>,
     /// The longest time of that command.
     pub setup_timeout: Duration,
-    /// Whether submodules are initialized.
+    /// True if submodules are initialized.
     pub submodules: bool,
 }
 
@@ -43,7 +43,7 @@ impl Default for WorktreeOptions {
 
 impl WorktreeOptions {
     /// Takes from the configuration what is not asked for otherwise.
-    pub fn configure(&mut self, config: &Config) {
+    pub fn apply_config(&mut self, config: &LayeredConfig) {
         if self.directory.is_none() {
             self.directory = config.worktrees_directory().map(PathBuf::from);
         }
@@ -57,7 +57,7 @@ impl WorktreeOptions {
 
     /// The directory of the worktrees of `repository`: outside of the state that the guard protects, and outside of the repository, whose
     /// files compilers, linters and git would find above the worktree's own.
-    pub(super) fn base(&self, env: &Env, repository: &Path) -> Result<PathBuf, AutoError> {
+    pub(super) fn base_directory(&self, env: &Env, repository: &Path) -> Result<PathBuf, AutoError> {
         let name = repository.file_name().unwrap_or_else(|| "root".as_ref());
         let base = match &self.directory {
             Some(directory) => {
@@ -66,12 +66,12 @@ impl WorktreeOptions {
             }
             None => env.data_home().ok_or(AutoError::NoHome)?.join("amplihack/worktrees"),
         };
-        Ok(normal(&base).join(name))
+        Ok(normalize_path(&base).join(name))
     }
 }
 
 /// Refuses the place of a worktree in which the guard would let no agent write, or in which git keeps its own files.
-pub(super) fn check(env: &Env, place: &Path, guarded: bool) -> Result<(), AutoError> {
+pub(super) fn check_location(env: &Env, place: &Path, guarded: bool) -> Result<(), AutoError> {
     let refuse = |why: String| Err(AutoError::WorktreePlace { place: place.to_owned(), why });
     let known = place.ancestors().find_map(|above| above.canonicalize().ok());
     let in_git = |path: &Path| path.components().any(|part| part.as_os_str() == ".git");
@@ -81,7 +81,7 @@ pub(super) fn check(env: &Env, place: &Path, guarded: bool) -> Result<(), AutoEr
     if !guarded {
         return Ok(());
     }
-    if let Some(state) = Machine::new(env).state_around(place) {
+    if let Some(state) = GuardMachine::new(env).state_around(place) {
         let state = state.display();
         return refuse(format!(
             "amplihack keeps its own state in {state}, where the guard lets no agent write"
@@ -95,12 +95,12 @@ pub(super) fn check(env: &Env, place: &Path, guarded: bool) -> Result<(), AutoEr
 }
 
 /// `below` in `path`, without a slash at its end where there is nothing below.
-pub(super) fn inside(path: &Path, below: &Path) -> PathBuf {
+pub(super) fn join_below(path: &Path, below: &Path) -> PathBuf {
     if below.as_os_str().is_empty() { path.to_owned() } else { path.join(below) }
 }
 
 /// `path` with `.` and `..` resolved by its text.
-fn normal(path: &Path) -> PathBuf {
+fn normalize_path(path: &Path) -> PathBuf {
     let mut normal = PathBuf::new();
     for part in path.components() {
         match part {
@@ -119,7 +119,9 @@ mod tests {
     fn base(directory: Option<&str>) -> PathBuf {
         let options =
             WorktreeOptions { directory: directory.map(PathBuf::from), ..WorktreeOptions::default() };
-        options.base(&Env::empty().with("HOME", "/home/u"), Path::new("/src/proj")).unwrap()
+        options
+            .base_directory(&Env::empty().with_variable("HOME", "/home/u"), Path::new("/src/proj"))
+            .unwrap()
     }
 
     #[test]
@@ -135,17 +137,21 @@ mod tests {
         ] {
             assert_eq!(base(directory), Path::new(expected), "{directory:?}");
         }
-        let env = Env::empty().with("HOME", "/home/u").with("XDG_DATA_HOME", "/data");
+        let env = Env::empty().with_variable("HOME", "/home/u").with_variable("XDG_DATA_HOME", "/data");
         let options = WorktreeOptions::default();
-        assert_eq!(options.base(&env, Path::new("/")).unwrap(), Path::new("/data/amplihack/worktrees/root"));
-        assert!(options.base(&Env::empty(), Path::new("/r")).is_err());
+        assert_eq!(
+            options.base_directory(&env, Path::new("/")).unwrap(),
+            Path::new("/data/amplihack/worktrees/root")
+        );
+        assert!(options.base_directory(&Env::empty(), Path::new("/r")).is_err());
     }
 
     #[test]
     fn a_place_that_is_guarded_is_refused_in_words() {
         let dir = tempfile::tempdir().unwrap();
         let home = dir.path().canonicalize().unwrap();
-        let env = Env::empty().with("HOME", &home).with("AMPLIHACK_HOME", home.join("state"));
+        let env =
+            Env::empty().with_variable("HOME", &home).with_variable("AMPLIHACK_HOME", home.join("state"));
         for (place, guarded, why) in [
             ("proj/.git/trees/x", true, Some("git keeps its own files there")),
             ("proj/.git/trees/x", false, Some("git keeps its own files there")),
@@ -156,7 +162,7 @@ mod tests {
             ("trees/x", true, None),
             (".local/share/amplihack/worktrees/proj/x", true, None),
         ] {
-            let found = check(&env, &home.join(place), guarded).err().map(|error| error.to_string());
+            let found = check_location(&env, &home.join(place), guarded).err().map(|error| error.to_string());
             let expected = why.unwrap_or_default();
             let told = found.as_deref().unwrap_or_default();
             assert!(why.is_some() == found.is_some() && told.contains(expected), "{place}: {found:?}");

@@ -1,70 +1,71 @@
-//! What a new worktree is given before its run begins, and what is said of it.
+//! Preparation of a new worktree before its run begins, and what is reported of it.
 
 use std::path::Path;
 
 use amplihack_utils::git;
 
-use super::absent::{Uncommitted, counted, named};
-use super::include::{self, Copied};
+use super::include::{self, IncludeReport};
 use super::options::WorktreeOptions;
-use super::{Tree, submodules};
+use super::uncommitted::{UncommittedFiles, count_phrase, join_paths};
+use super::{RunWorktree, submodules};
 use crate::error::AutoError;
-use crate::process::Processes;
+use crate::process::RunProcesses;
 
-/// What is kept of the setup's output.
+/// Bytes that are kept of the setup's output.
 const OUTPUT: usize = 64 * 1024;
 /// Lines of it that are shown where it fails.
 const LINES: usize = 10;
 
-impl Tree {
+impl RunWorktree {
     /// Gives a new worktree what `options` ask for, and says to `tell` what it has and has not.
     ///
     /// # Errors
     /// A file that cannot be copied is said and no error; submodules that cannot be initialized, and a setup that fails, are.
-    pub(crate) async fn prepare(
+    pub(crate) async fn set_up(
         &self,
-        processes: &Processes,
+        processes: &RunProcesses,
         options: &WorktreeOptions,
         scratch: &Path,
         tell: &dyn Fn(String),
     ) -> Result<(), AutoError> {
         let base = self.path.parent().unwrap_or(&self.path);
-        let uncommitted = Uncommitted::of(processes, &self.repository, base).await?;
-        let patterns = include::patterns(&self.repository, &options.include)?;
-        let wanted = include::matching(processes, &self.repository, &patterns, scratch).await?;
+        let uncommitted = UncommittedFiles::find_in(processes, &self.repository, base).await?;
+        let patterns = include::include_patterns(&self.repository, &options.include)?;
+        let wanted = include::matching_files(processes, &self.repository, &patterns, scratch).await?;
         let (from, to, ignored) = (self.repository.clone(), self.path.clone(), uncommitted.ignored.clone());
         // It may be much, and other runs go on meanwhile.
         let interrupts = processes.interrupts();
         let copying = tokio::task::spawn_blocking(move || {
-            include::copy(&from, &to, wanted, &ignored, &|| interrupts.heard().is_some())
+            include::copy_files(&from, &to, wanted, &ignored, &|| interrupts.pending_signal().is_some())
         });
-        let Copied { files, skipped } =
-            copying.await.map_err(|error| AutoError::file(&self.path)(std::io::Error::other(error)))?;
-        if let Some(signal) = processes.interrupts().heard() {
+        let IncludeReport { files, skipped } =
+            copying.await.map_err(|error| AutoError::for_path(&self.path)(std::io::Error::other(error)))?;
+        if let Some(signal) = processes.interrupts().pending_signal() {
             return Err(AutoError::Interrupted { signal });
         }
         if !files.is_empty() {
-            let (count, are) = counted(files.len(), "file", "files");
-            tell(format!("{count} that git ignores {are} copied into the worktree: {}", named(&files)));
+            let (count, are) = count_phrase(files.len(), "file", "files");
+            tell(format!("{count} that git ignores {are} copied into the worktree: {}", join_paths(&files)));
         }
         for (path, why) in &skipped {
-            tell(format!("{} is not copied into the worktree: {why}", named(&[path])));
+            tell(format!("{} is not copied into the worktree: {why}", join_paths(&[path])));
         }
         if options.submodules {
             let args = ["rev-parse", "--path-format=absolute", "--git-common-dir"];
-            let common = git::path(&processes.git("look for the repository", &self.path, &[], args).await?);
-            submodules::initialize(processes, &self.path, &common).await?;
+            let common =
+                git::answer_path(&processes.run_git("look for the repository", &self.path, &[], args).await?);
+            submodules::initialize_submodules(processes, &self.path, &common).await?;
         }
         for line in uncommitted.missing_in(&self.path) {
             tell(line);
         }
-        if let Some(line) = submodules::missing(processes, &self.path).await? {
+        if let Some(line) = submodules::describe_missing(processes, &self.path).await? {
             tell(line);
         }
         let Some(command) = &options.setup else { return Ok(()) };
         tell(format!("the setup runs in the worktree: {command}"));
-        let output = processes.shell(command, &self.path, options.setup_timeout, &[], OUTPUT).await?;
-        if output.exit.success() && !output.late {
+        let output = processes.run_shell(command, &self.path, options.setup_timeout, &[], OUTPUT).await?;
+        if output.exit.is_success() && !output.late {
             return Ok(());
         }
         let how = if output.late {
@@ -72,24 +73,24 @@ impl Tree {
         } else {
             format!("ended with {}", output.exit)
         };
-        let said = tail(&[output.stdout, output.stderr].concat());
+        let said = tail_lines(&[output.stdout, output.stderr].concat());
         Err(AutoError::Setup { command: command.clone(), how, said })
     }
 
     /// Removes a worktree whose run was refused before it began, and its branch.
-    pub(crate) async fn discard(&self, processes: &Processes) -> Result<(), AutoError> {
+    pub(crate) async fn discard_unused(&self, processes: &RunProcesses) -> Result<(), AutoError> {
         let _turn = super::ONE_AT_A_TIME.lock().await;
         let path = self.path.to_string_lossy();
-        processes.git_says(&self.repository, &[], ["worktree", "unlock", &*path]).await?;
+        processes.run_git_unchecked(&self.repository, &[], ["worktree", "unlock", &*path]).await?;
         // No agent was there: what lies in it is the setup's.
         let remove = ["worktree", "remove", "--force", &*path];
-        processes.git("remove a worktree", &self.repository, &[], remove).await?;
-        processes.git_says(&self.repository, &[], ["branch", "-d", &self.branch]).await.map(drop)
+        processes.run_git("remove a worktree", &self.repository, &[], remove).await?;
+        processes.run_git_unchecked(&self.repository, &[], ["branch", "-d", &self.branch]).await.map(drop)
     }
 }
 
 /// The last lines of an output, in one line.
-fn tail(output: &[u8]) -> String {
+fn tail_lines(output: &[u8]) -> String {
     let text = String::from_utf8_lossy(output);
     let lines: Vec<&str> = text.lines().map(str::trim_end).filter(|line| !line.trim().is_empty()).collect();
     let last = lines[lines.len().saturating_sub(LINES)..].join("; ");
@@ -102,9 +103,9 @@ mod tests {
 
     #[test]
     fn the_last_lines_are_one() {
-        assert_eq!(tail(b""), "");
-        assert_eq!(tail(b"a\r\n\n  \nb\x1b[0m\n"), "a; b [0m");
+        assert_eq!(tail_lines(b""), "");
+        assert_eq!(tail_lines(b"a\r\n\n  \nb\x1b[0m\n"), "a; b [0m");
         let many: Vec<String> = (0..30).map(|number| number.to_string()).collect();
-        assert_eq!(tail(many.join("\n").as_bytes()), "20; 21; 22; 23; 24; 25; 26; 27; 28; 29");
+        assert_eq!(tail_lines(many.join("\n").as_bytes()), "20; 21; 22; 23; 24; 25; 26; 27; 28; 29");
     }
 }

@@ -4,39 +4,42 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};
 
-use amplihack_utils::git::{path, path_of};
+use amplihack_utils::git::{answer_path, path_of};
 
-use super::absent::{counted, named};
+use super::uncommitted::{count_phrase, join_paths};
 use crate::error::AutoError;
-use crate::process::{CommandOutput, Processes, answered};
+use crate::process::{RunCommandOutput, RunProcesses, require_success};
 
-/// How deep submodules of submodules are followed.
+/// Deepest level at which submodules of submodules are followed.
 const DEEPEST: usize = 16;
 
 /// A submodule, as `.gitmodules` declares it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Submodule {
+struct DeclaredSubmodule {
     name: String,
     path: PathBuf,
 }
 
 /// The submodules that the working tree at `root` declares.
-async fn declared(processes: &Processes, root: &Path) -> Result<Vec<Submodule>, AutoError> {
+async fn declared_submodules(
+    processes: &RunProcesses,
+    root: &Path,
+) -> Result<Vec<DeclaredSubmodule>, AutoError> {
     if !root.join(".gitmodules").is_file() {
         return Ok(Vec::new());
     }
     let args = ["config", "--null", "--file", ".gitmodules", "--get-regexp", r"^submodule\..*\.path$"];
-    let answer = processes.git_says(root, &[], args).await?;
-    Ok(answer.stdout.split(|byte| *byte == 0).filter_map(read).collect())
+    let answer = processes.run_git_unchecked(root, &[], args).await?;
+    Ok(answer.stdout.split(|byte| *byte == 0).filter_map(parse_setting).collect())
 }
 
-/// One setting of git's: its name, a line break, its value.
-fn read(setting: &[u8]) -> Option<Submodule> {
+/// Parses a setting of git's: its name, a line break, its value.
+fn parse_setting(setting: &[u8]) -> Option<DeclaredSubmodule> {
     let at = setting.iter().position(|byte| *byte == b'\n')?;
     let name = std::str::from_utf8(&setting[..at]).ok()?;
     let name = name.strip_prefix("submodule.")?.strip_suffix(".path")?.to_owned();
     let path = path_of(&setting[at + 1..]);
-    is_plain(&path).then_some(Submodule { name, path })
+    is_plain(&path).then_some(DeclaredSubmodule { name, path })
 }
 
 fn is_plain(path: &Path) -> bool {
@@ -45,32 +48,38 @@ fn is_plain(path: &Path) -> bool {
 }
 
 /// The line about submodules of the worktree at `tree` that hold nothing, if there are any.
-pub(super) async fn missing(processes: &Processes, tree: &Path) -> Result<Option<String>, AutoError> {
-    let all = declared(processes, tree).await?;
+pub(super) async fn describe_missing(
+    processes: &RunProcesses,
+    tree: &Path,
+) -> Result<Option<String>, AutoError> {
+    let all = declared_submodules(processes, tree).await?;
     let empty: Vec<PathBuf> = all
         .into_iter()
         .map(|module| module.path)
         .filter(|path| !tree.join(path).join(".git").exists())
         .collect();
     Ok((!empty.is_empty()).then(|| {
-        let (modules, are) = counted(empty.len(), "submodule", "submodules");
-        format!("{modules} {are} not initialized in the worktree: {}; --submodules does that", named(&empty))
+        let (modules, are) = count_phrase(empty.len(), "submodule", "submodules");
+        format!(
+            "{modules} {are} not initialized in the worktree: {}; --submodules does that",
+            join_paths(&empty)
+        )
     }))
 }
 
-/// What the user, and not the repository, lets a fetch start.
+/// Transports that the user, and not the repository, lets a fetch start.
 #[derive(Debug, PartialEq, Eq)]
-struct Transports {
+struct FetchTransports {
     ssh: String,
     allowed: Vec<&'static str>,
 }
 
-impl Transports {
-    /// Those of the user's and the machine's configuration.
-    async fn of(processes: &Processes, place: &Path) -> Result<Self, AutoError> {
+impl FetchTransports {
+    /// Reads the transports of the user's and the machine's configuration.
+    async fn from_config(processes: &RunProcesses, place: &Path) -> Result<Self, AutoError> {
         let wanted = r"^(core\.sshcommand|protocol\.(.*\.)?allow)$";
         let args = ["config", "--show-scope", "--null", "--get-regexp", wanted];
-        Ok(Self::read(&processes.git_says(place, &[], args).await?.stdout))
+        Ok(Self::read(&processes.run_git_unchecked(place, &[], args).await?.stdout))
     }
 
     fn read(answer: &[u8]) -> Self {
@@ -100,7 +109,7 @@ impl Transports {
         Self { ssh: set.get("core.sshcommand").map_or("ssh", |command| *command).to_owned(), allowed }
     }
 
-    /// The same with clones from local paths.
+    /// Returns the transports, and clones from local paths besides.
     fn with_file(&self) -> Self {
         let mut allowed = self.allowed.clone();
         allowed.push("file");
@@ -108,31 +117,35 @@ impl Transports {
     }
 
     /// Runs git in an environment in which nothing else can be started. What it starts itself takes that, and its settings, over.
-    async fn git<'a>(
+    async fn run_git<'a>(
         &self,
-        processes: &Processes,
+        processes: &RunProcesses,
         place: &Path,
         args: impl IntoIterator<Item = &'a OsStr>,
-    ) -> Result<CommandOutput, AutoError> {
+    ) -> Result<RunCommandOutput, AutoError> {
         let allowed = self.allowed.join(":");
         let env = [("GIT_SSH_COMMAND", Path::new(&self.ssh)), ("GIT_ALLOW_PROTOCOL", Path::new(&allowed))];
-        processes.git_says(place, &env, args).await
+        processes.run_git_unchecked(place, &env, args).await
     }
 }
 
 /// Initializes the submodules of the worktree at `tree`, and those in them: from what the repository with the git directory `common`
 /// has of them where that is enough, else from where they come from, by the transports that the user's git allows.
-pub(super) async fn initialize(processes: &Processes, tree: &Path, common: &Path) -> Result<(), AutoError> {
-    let transports = Transports::of(processes, tree).await?;
+pub(super) async fn initialize_submodules(
+    processes: &RunProcesses,
+    tree: &Path,
+    common: &Path,
+) -> Result<(), AutoError> {
+    let transports = FetchTransports::from_config(processes, tree).await?;
     let mut open = vec![(tree.to_owned(), common.to_owned(), 0)];
     while let Some((place, common, depth)) = open.pop() {
-        for module in declared(processes, &place).await? {
+        for module in declared_submodules(processes, &place).await? {
             if is_skipped(processes, &place, &module).await? {
                 continue;
             }
             let local = common.join("modules").join(&module.name);
             let local = is_plain(Path::new(&module.name)).then_some(local).filter(|local| local.is_dir());
-            update(processes, &transports, &place, &module, local.as_deref()).await?;
+            update_submodule(processes, &transports, &place, &module, local.as_deref()).await?;
             if depth < DEEPEST {
                 let inside = local.unwrap_or_else(|| common.join("none"));
                 open.push((place.join(&module.path), inside, depth + 1));
@@ -142,12 +155,16 @@ pub(super) async fn initialize(processes: &Processes, tree: &Path, common: &Path
     Ok(())
 }
 
-/// Whether the repository says that the submodule is not to be checked out.
-async fn is_skipped(processes: &Processes, place: &Path, module: &Submodule) -> Result<bool, AutoError> {
+/// Reports whether the repository says that the submodule is not to be checked out.
+async fn is_skipped(
+    processes: &RunProcesses,
+    place: &Path,
+    module: &DeclaredSubmodule,
+) -> Result<bool, AutoError> {
     let key = format!("submodule.{}.update", module.name);
     for args in [&["config", "--get", &key][..], &["config", "--file", ".gitmodules", "--get", &key]] {
-        let said = processes.git_says(place, &[], args).await?;
-        if said.exit.success() {
+        let said = processes.run_git_unchecked(place, &[], args).await?;
+        if said.exit.is_success() {
             return Ok(said.stdout.trim_ascii() == b"none");
         }
     }
@@ -155,11 +172,11 @@ async fn is_skipped(processes: &Processes, place: &Path, module: &Submodule) -> 
 }
 
 /// Initializes one submodule of the working tree at `place`.
-async fn update(
-    processes: &Processes,
-    transports: &Transports,
+async fn update_submodule(
+    processes: &RunProcesses,
+    transports: &FetchTransports,
     place: &Path,
-    module: &Submodule,
+    module: &DeclaredSubmodule,
     local: Option<&Path>,
 ) -> Result<(), AutoError> {
     // Not by a command that the repository's configuration names.
@@ -171,34 +188,34 @@ async fn update(
     {
         return Ok(());
     }
-    answered("initialize a submodule", transports.git(processes, place, update).await?).map(drop)
+    require_success("initialize a submodule", transports.run_git(processes, place, update).await?).map(drop)
 }
 
 /// Tries to clone a submodule from the repository's own copy of it, `local`. Whether that was enough.
 async fn from_local(
-    processes: &Processes,
-    transports: &Transports,
+    processes: &RunProcesses,
+    transports: &FetchTransports,
     place: &Path,
-    module: &Submodule,
+    module: &DeclaredSubmodule,
     local: &Path,
     update: &[&OsStr],
 ) -> Result<bool, AutoError> {
     let (Some(local), false) = (local.to_str(), module.name.contains('=')) else { return Ok(false) };
     let key = format!("submodule.{}.url", module.name);
     let init = ["submodule", "init", "--quiet", "--"].map(OsStr::new).into_iter();
-    processes.git_says(place, &[], init.chain([module.path.as_os_str()])).await?;
-    let origin = processes.git_says(place, &[], ["config", "--get", &key]).await?;
+    processes.run_git_unchecked(place, &[], init.chain([module.path.as_os_str()])).await?;
+    let origin = processes.run_git_unchecked(place, &[], ["config", "--get", &key]).await?;
     let url = format!("{key}={local}");
     let near = ["-c", &url].map(OsStr::new).into_iter().chain(update.iter().copied());
     // By git's default nothing but the user's own commands clones from a local path; this one is the repository's own copy.
     let transports = transports.with_file();
-    if !origin.exit.success() || !transports.git(processes, place, near).await?.exit.success() {
+    if !origin.exit.is_success() || !transports.run_git(processes, place, near).await?.exit.is_success() {
         return Ok(false);
     }
     // From now on it is fetched from where it comes from.
-    let origin = path(&origin.stdout);
+    let origin = answer_path(&origin.stdout);
     let set = ["remote", "set-url", "origin"].map(OsStr::new).into_iter().chain([origin.as_os_str()]);
-    processes.git("initialize a submodule", &place.join(&module.path), &[], set).await.map(|_| true)
+    processes.run_git("initialize a submodule", &place.join(&module.path), &[], set).await.map(|_| true)
 }
 
 #[cfg(test)]
@@ -208,7 +225,7 @@ mod tests {
     #[test]
     fn transports_are_the_users_and_never_the_repositorys() {
         let read = |answer: &[u8]| {
-            let Transports { ssh, allowed } = Transports::read(answer);
+            let FetchTransports { ssh, allowed } = FetchTransports::read(answer);
             format!("{ssh}; {}", allowed.join(":"))
         };
         assert_eq!(read(b""), "ssh; https:http:ssh:git");
@@ -222,7 +239,8 @@ mod tests {
 
     #[test]
     fn a_submodule_is_read_if_its_path_is_one_below() {
-        let module = |name: &str, path: &str| Some(Submodule { name: name.to_owned(), path: path.into() });
+        let module =
+            |name: &str, path: &str| Some(DeclaredSubmodule { name: name.to_owned(), path: path.into() });
         for (setting, expected) in [
             ("submodule.a.b.path\nlib/a b", module("a.b", "lib/a b")),
             ("submodule.x.path\n../out", None),
@@ -231,7 +249,7 @@ mod tests {
             ("submodule.x.path\n", None),
             ("submodule.x.path", None),
         ] {
-            assert_eq!(read(setting.as_bytes()), expected, "{setting:?}");
+            assert_eq!(parse_setting(setting.as_bytes()), expected, "{setting:?}");
         }
     }
 }

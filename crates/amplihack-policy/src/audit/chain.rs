@@ -3,11 +3,11 @@
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 
-use amplihack_utils::hex::hex;
+use amplihack_utils::hex::to_hex;
 use sha2::{Digest as _, Sha256};
 
 use super::AuditError;
-use super::read::logs;
+use super::read::log_files;
 
 /// The `prev` of the very first line.
 pub(super) const ZEROS: &str = "0000000000000000000000000000000000000000000000000000000000000000";
@@ -15,27 +15,27 @@ pub(super) const ZEROS: &str = "000000000000000000000000000000000000000000000000
 pub(super) const UNKNOWN: &str = "unknown";
 
 /// The SHA-256 of a line without its newline, in hexadecimal.
-pub(super) fn hash(line: &[u8]) -> String {
-    hex(Sha256::digest(line))
+pub(super) fn hash_line(line: &[u8]) -> String {
+    to_hex(Sha256::digest(line))
 }
 
-/// Where the chain is broken.
+/// The first break in the chain of a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Break {
+pub struct ChainBreak {
     /// The file.
     pub file: PathBuf,
     /// The line, from 1: the first one that does not fit what stands before it.
     pub line: usize,
-    /// What is wrong, a lower-case fragment.
+    /// The fault, as a lower-case fragment.
     pub why: String,
 }
 
-/// What [`verify`] saw.
+/// The result of [`verify_logs`].
 ///
 /// The chain has no key: it shows lines that were changed, removed, added or moved, not a history that was written anew as a
 /// whole, and not the loss of the newest lines.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Report {
+pub struct ChainReport {
     /// Files.
     pub files: usize,
     /// Lines.
@@ -46,20 +46,26 @@ pub struct Report {
     pub torn: usize,
     /// Lines of the predecessor before the first of ours, which no link secures.
     pub unchained: usize,
-    /// Whether the oldest file continues one that is gone.
+    /// True if the oldest file continues one that no longer exists.
     pub pruned: bool,
     /// The first broken link.
-    pub broken: Option<Break>,
+    pub broken: Option<ChainBreak>,
 }
 
 /// Reads all logs in `dir`, oldest first, and follows the chain until it breaks.
-pub fn verify(dir: &Path) -> Result<Report, AuditError> {
-    verify_files(&logs(dir)?)
+///
+/// # Errors
+/// [`AuditError::Io`] if the directory or a log in it cannot be read.
+pub fn verify_logs(dir: &Path) -> Result<ChainReport, AuditError> {
+    verify_files(&log_files(dir)?)
 }
 
 /// Reads these logs, in this order, and follows the chain through them until it breaks.
-pub fn verify_files(files: &[PathBuf]) -> Result<Report, AuditError> {
-    let mut report = Report::default();
+///
+/// # Errors
+/// [`AuditError::Io`] if a log cannot be read. A broken chain is no error but a part of the report.
+pub fn verify_files(files: &[PathBuf]) -> Result<ChainReport, AuditError> {
+    let mut report = ChainReport::default();
     // What the next line may be linked to: the line before, and those that lines without a link stand behind.
     let mut before: Vec<String> = Vec::new();
     for path in files {
@@ -75,8 +81,8 @@ pub fn verify_files(files: &[PathBuf]) -> Result<Report, AuditError> {
             number += 1;
             report.lines += 1;
             line.pop_if(|last| *last == b'\n');
-            if let Err(why) = follow(&line, &mut before, &mut report) {
-                report.broken = Some(Break { file: path.clone(), line: number, why });
+            if let Err(why) = check_line(&line, &mut before, &mut report) {
+                report.broken = Some(ChainBreak { file: path.clone(), line: number, why });
                 return Ok(report);
             }
         }
@@ -84,8 +90,8 @@ pub fn verify_files(files: &[PathBuf]) -> Result<Report, AuditError> {
     Ok(report)
 }
 
-fn follow(line: &[u8], before: &mut Vec<String>, report: &mut Report) -> Result<(), String> {
-    let own = hash(line);
+fn check_line(line: &[u8], before: &mut Vec<String>, report: &mut ChainReport) -> Result<(), String> {
+    let own = hash_line(line);
     let value: Option<serde_json::Value> = serde_json::from_slice(line).ok();
     let Some(prev) = value.as_ref().and_then(|value| value.get("prev")?.as_str()) else {
         if let Some(value) = value {

@@ -9,23 +9,23 @@ mod write;
 use std::io;
 use std::path::PathBuf;
 
-use amplihack_utils::error::Explain;
+use amplihack_utils::error::ErrorExplanation;
 use amplihack_utils::lock::LockError;
 use jiff::civil::DateTime;
 use serde::{Deserialize, Serialize};
 
 use crate::decision::Decision;
-pub use chain::{Break, Report, verify, verify_files};
-pub use read::{Filter, Shown, show};
-pub use write::Audit;
+pub use chain::{ChainBreak, ChainReport, verify_files, verify_logs};
+pub use read::{AuditEntries, AuditFilter, read_entries};
+pub use write::AuditLogWriter;
 
-/// Where the logs are, below the user's home.
+/// Directory of the logs, below the user's home.
 pub const DIRECTORY: &str = ".claude/logs/xpia";
 
 /// Characters of a command that are kept.
 pub(crate) const COMMAND_CHARS: usize = 100;
 
-/// What happened.
+/// The kind of an entry: the event that it records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -49,17 +49,17 @@ pub enum EventType {
 /// The seed's part of an entry. What does not apply is left out.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Data {
+pub struct AuditData {
     /// The command; written redacted, its first 100 characters.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
-    /// Whether it may go on.
+    /// True if the tool call may continue.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub is_valid: Option<bool>,
     /// `none`, `low`, `medium`, `high` or `critical`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub risk_level: Option<String>,
-    /// How many reasons there were.
+    /// Number of reasons found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub threats: Option<usize>,
     /// The host's session, `unknown` if it does not say.
@@ -71,21 +71,21 @@ pub struct Data {
     /// The host's name of this one call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub call_id: Option<String>,
-    /// What went wrong; written redacted.
+    /// The error; written redacted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
 
-/// One entry, but for its place in the chain.
+/// An entry without its place in the chain.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Entry {
+pub struct AuditEntry {
     /// Local time; written in ISO form without a zone.
     #[serde(with = "wall")]
     pub timestamp: DateTime,
-    /// What happened.
+    /// The kind of the entry.
     pub event_type: EventType,
     /// The seed's part.
-    pub data: Data,
+    pub data: AuditData,
     /// The answer.
     pub decision: Decision,
     /// The rule behind it.
@@ -94,14 +94,14 @@ pub struct Entry {
     pub host: Option<String>,
     /// The directory of the call.
     pub cwd: Option<String>,
-    /// How long judging took.
+    /// Time taken by judging, in microseconds.
     pub duration_us: u64,
 }
 
-impl Entry {
+impl AuditEntry {
     /// An entry that says only when, what and how it was decided.
     pub fn new(timestamp: DateTime, event_type: EventType, decision: Decision) -> Self {
-        let data = Data::default();
+        let data = AuditData::default();
         Self { timestamp, event_type, data, decision, rule: None, host: None, cwd: None, duration_us: 0 }
     }
 }
@@ -115,10 +115,10 @@ pub enum AuditError {
     Io {
         /// The file or directory.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
-    /// It is something else than a file, or a link to one.
+    /// The path names something other than a file, or a link to one.
     #[error("audit log {} is not a regular file; move it away", path.display())]
     NotAFile {
         /// The path.
@@ -132,7 +132,7 @@ pub enum AuditError {
     Lock(LockError),
 }
 
-impl Explain for AuditError {
+impl ErrorExplanation for AuditError {
     fn kind(&self) -> &'static str {
         match self {
             Self::Io { .. } => "audit_io",

@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use jiff::civil::{Date, DateTime};
 use serde::Deserialize;
 
-use super::{AuditError, Data, Entry, EventType, wall};
+use super::{AuditData, AuditEntry, AuditError, EventType, wall};
 use crate::decision::Decision;
 
-/// Which entries are wanted; `None` stands for all.
+/// Conditions that an entry must meet to be read; `None` in a field accepts every entry.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Filter {
+pub struct AuditFilter {
     /// From this day on.
     pub since: Option<Date>,
     /// Up to this day.
@@ -27,8 +27,8 @@ pub struct Filter {
     pub host: Option<String>,
 }
 
-impl Filter {
-    fn wants(&self, entry: &Entry) -> bool {
+impl AuditFilter {
+    fn accepts_entry(&self, entry: &AuditEntry) -> bool {
         let day = entry.timestamp.date();
         self.since.is_none_or(|since| day >= since)
             && self.until.is_none_or(|until| day <= until)
@@ -39,14 +39,14 @@ impl Filter {
     }
 }
 
-/// Whether `name` is that of a day's log.
+/// Reports whether `name` is the name of a day's log.
 pub(super) fn is_log(name: &OsStr) -> bool {
     let day = name.to_str().and_then(|name| name.strip_prefix("rust_security_")?.strip_suffix(".log"));
     day.is_some_and(|day| day.len() == 8 && day.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 /// The logs in `dir`, oldest first. A directory that is not there has none.
-pub(super) fn logs(dir: &Path) -> Result<Vec<PathBuf>, AuditError> {
+pub(super) fn log_files(dir: &Path) -> Result<Vec<PathBuf>, AuditError> {
     let io = |source| AuditError::Io { path: dir.to_owned(), source };
     let items = match std::fs::read_dir(dir) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -64,61 +64,64 @@ pub(super) fn logs(dir: &Path) -> Result<Vec<PathBuf>, AuditError> {
 }
 
 /// The entry of a line, also of the predecessor's, which says nothing of the decision but what it follows from.
-fn parse(line: &str) -> Option<Entry> {
+fn parse_entry(line: &str) -> Option<AuditEntry> {
     #[derive(Deserialize)]
-    struct Old {
+    struct PredecessorEntry {
         #[serde(with = "wall")]
         timestamp: DateTime,
         event_type: EventType,
-        data: Data,
+        data: AuditData,
         decision: Option<serde::de::IgnoredAny>,
     }
     if let Ok(entry) = serde_json::from_str(line) {
         return Some(entry);
     }
-    let old: Old = serde_json::from_str(line).ok()?;
+    let old: PredecessorEntry = serde_json::from_str(line).ok()?;
     let denied = match old.event_type {
         EventType::HookError | EventType::RustUnavailable => true,
         _ => old.data.is_valid == Some(false),
     };
     let decision = if denied { Decision::Deny } else { Decision::None };
-    let entry = Entry::new(old.timestamp, old.event_type, decision);
-    old.decision.is_none().then_some(Entry { data: old.data, ..entry })
+    let entry = AuditEntry::new(old.timestamp, old.event_type, decision);
+    old.decision.is_none().then_some(AuditEntry { data: old.data, ..entry })
 }
 
-/// The entries in `dir` that `filter` wants, oldest first. Lines that are no entries are passed over: [`super::verify`] reports them.
-pub fn show(dir: &Path, filter: Filter) -> Result<Shown, AuditError> {
-    let mut logs = logs(dir)?;
+/// The entries in `dir` that `filter` accepts, oldest first. Other lines are passed over: [`super::verify_logs`] reports them.
+///
+/// # Errors
+/// [`AuditError::Io`] if the directory is there and cannot be listed.
+pub fn read_entries(dir: &Path, filter: AuditFilter) -> Result<AuditEntries, AuditError> {
+    let mut logs = log_files(dir)?;
     logs.reverse();
-    Ok(Shown { logs, open: None, filter, passed_over: 0 })
+    Ok(AuditEntries { logs, open: None, filter, passed_over: 0 })
 }
 
 /// Entries, read one by one.
 #[derive(Debug)]
-pub struct Shown {
+pub struct AuditEntries {
     /// Files still to be read, the next one last.
     logs: Vec<PathBuf>,
     open: Option<(PathBuf, Lines<BufReader<std::fs::File>>)>,
-    filter: Filter,
+    filter: AuditFilter,
     passed_over: usize,
 }
 
-impl Shown {
+impl AuditEntries {
     /// Lines so far that this version cannot read: unfinished ones, and a newer version's.
     pub fn passed_over(&self) -> usize {
         self.passed_over
     }
 }
 
-impl Iterator for Shown {
-    type Item = Result<Entry, AuditError>;
+impl Iterator for AuditEntries {
+    type Item = Result<AuditEntry, AuditError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
             if let Some((path, lines)) = &mut self.open {
                 match lines.next() {
-                    Some(Ok(line)) => match parse(&line) {
-                        Some(entry) if self.filter.wants(&entry) => return Some(Ok(entry)),
+                    Some(Ok(line)) => match parse_entry(&line) {
+                        Some(entry) if self.filter.accepts_entry(&entry) => return Some(Ok(entry)),
                         Some(_) => {}
                         None => self.passed_over += 1,
                     },

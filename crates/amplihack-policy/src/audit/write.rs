@@ -11,20 +11,20 @@ use amplihack_utils::lock::{LockError, lock_within};
 use jiff::civil::Date;
 use serde::Serialize;
 
-use super::chain::{UNKNOWN, ZEROS, hash};
-use super::{AuditError, COMMAND_CHARS, Data, Entry};
-use crate::secrets::redact;
+use super::chain::{UNKNOWN, ZEROS, hash_line};
+use super::{AuditData, AuditEntry, AuditError, COMMAND_CHARS};
+use crate::secrets::redact_credentials;
 
 /// A writer holds the lock for microseconds. Waiting longer is not worth it: a line outside the chain is better than a late verdict.
 const PATIENCE: Duration = Duration::from_millis(20);
 /// No text in an entry is longer, so that a line stays one small write.
 const TEXT_CHARS: usize = 500;
-/// What is looked at of a longer text, in bytes.
+/// Most bytes of a text that are scanned for credentials before it is written.
 const LOOK: usize = 8192;
 
 /// An open audit log of one day.
 #[derive(Debug)]
-pub struct Audit {
+pub struct AuditLogWriter {
     file: File,
     path: PathBuf,
     patience: Duration,
@@ -32,11 +32,11 @@ pub struct Audit {
 
 /// A line as it is written. The seed's fields first.
 #[derive(Serialize)]
-struct Line<'e> {
+struct AuditLine<'e> {
     timestamp: String,
     event_type: super::EventType,
     backend: &'static str,
-    data: Data,
+    data: AuditData,
     decision: crate::Decision,
     #[serde(skip_serializing_if = "Option::is_none")]
     rule: Option<&'e str>,
@@ -48,17 +48,24 @@ struct Line<'e> {
     prev: &'e str,
 }
 
-impl Audit {
+impl AuditLogWriter {
     /// Opens `rust_security_YYYYMMDD.log` of `date` in `dir`; makes both, with modes 0600 and 0700, if they are missing.
+    ///
+    /// # Errors
+    /// [`AuditError::Io`] if the directory cannot be made, and those of [`Self::open_path`].
     pub fn open(dir: &Path, date: Date) -> Result<Self, AuditError> {
         create_private_dir(dir).map_err(|source| AuditError::Io { path: dir.to_owned(), source })?;
-        Self::at(&dir.join(format!("rust_security_{}.log", date.strftime("%Y%m%d"))))
+        Self::open_path(&dir.join(format!("rust_security_{}.log", date.strftime("%Y%m%d"))))
     }
 
     /// Opens the log at `path`, whose directory must be there: for `XPIA_LOG_FILE`.
     ///
-    /// A symbolic link or anything else than a regular file is refused; a pipe does not hang it.
-    pub fn at(path: &Path) -> Result<Self, AuditError> {
+    /// A pipe does not hang it.
+    ///
+    /// # Errors
+    /// [`AuditError::Io`] for a symbolic link or a file that cannot be opened, [`AuditError::NotAFile`] for anything else than a regular
+    /// file.
+    pub fn open_path(path: &Path) -> Result<Self, AuditError> {
         let io = |source| AuditError::Io { path: path.to_owned(), source };
         let file = OpenOptions::new()
             .read(true)
@@ -83,7 +90,11 @@ impl Audit {
     ///
     /// When another process does not give the lock back soon, the line is written all the same, with `prev` `"unknown"`. Takes `&mut`
     /// because threads that share the handle would share its lock.
-    pub fn append(&mut self, entry: &Entry) -> Result<(), AuditError> {
+    ///
+    /// # Errors
+    /// [`AuditError::Io`] if the log cannot be read or written, or has no room for the line; [`AuditError::Lock`] if the lock cannot be
+    /// asked for, [`AuditError::Json`] if the entry has no JSON form.
+    pub fn append_entry(&mut self, entry: &AuditEntry) -> Result<(), AuditError> {
         let io = |source| AuditError::Io { path: self.path.clone(), source };
         match lock_within(&self.file, &self.path, self.patience) {
             Ok(()) => {
@@ -92,22 +103,22 @@ impl Audit {
                 done.and(unlocked.map_err(io))
             }
             Err(LockError::Busy { .. }) => {
-                let line = line(entry, UNKNOWN)?;
+                let line = encode_line(entry, UNKNOWN)?;
                 (&self.file).write_all(&line).map_err(io)
             }
             Err(error) => Err(AuditError::Lock(error)),
         }
     }
 
-    fn append_linked(&self, entry: &Entry) -> Result<(), AuditError> {
+    fn append_linked(&self, entry: &AuditEntry) -> Result<(), AuditError> {
         let io = |source| AuditError::Io { path: self.path.clone(), source };
         let end = self.file.metadata().map_err(io)?.len();
         let last = last_line(&self.file, end).map_err(io)?;
         let prev = match &last {
-            Some(last) => hash(trim(last)),
+            Some(last) => hash_line(trim_newline(last)),
             None => before_this_file(&self.path).map_err(io)?,
         };
-        let mut bytes = line(entry, &prev)?;
+        let mut bytes = encode_line(entry, &prev)?;
         if last.is_some_and(|last| !last.ends_with(b"\n")) {
             // A killed writer's part of a line stays as evidence, and the chain covers it.
             bytes.insert(0, b'\n');
@@ -147,14 +158,14 @@ fn write_once(mut file: &File, bytes: &[u8]) -> io::Result<usize> {
     }
 }
 
-fn line(entry: &Entry, prev: &str) -> Result<Vec<u8>, AuditError> {
+fn encode_line(entry: &AuditEntry, prev: &str) -> Result<Vec<u8>, AuditError> {
     let data = &entry.data;
-    let clean = |text: &Option<String>, chars| text.as_deref().map(|text| clean(text, chars));
-    let line = Line {
+    let clean = |text: &Option<String>, chars| text.as_deref().map(|text| redact_and_cut(text, chars));
+    let line = AuditLine {
         timestamp: entry.timestamp.strftime(super::wall::FORM).to_string(),
         event_type: entry.event_type,
         backend: "rust",
-        data: Data {
+        data: AuditData {
             command: clean(&data.command, COMMAND_CHARS),
             error: clean(&data.error, TEXT_CHARS),
             session_id: clean(&data.session_id, TEXT_CHARS),
@@ -176,12 +187,12 @@ fn line(entry: &Entry, prev: &str) -> Result<Vec<u8>, AuditError> {
 }
 
 /// Redacted first, then cut: half a credential has no shape.
-fn clean(text: &str, chars: usize) -> String {
+fn redact_and_cut(text: &str, chars: usize) -> String {
     let looked_at = &text[..text.floor_char_boundary(LOOK.min(text.len()))];
-    redact(looked_at).chars().take(chars).collect()
+    redact_credentials(looked_at).chars().take(chars).collect()
 }
 
-fn trim(line: &[u8]) -> &[u8] {
+fn trim_newline(line: &[u8]) -> &[u8] {
     line.strip_suffix(b"\n").unwrap_or(line)
 }
 
@@ -195,7 +206,7 @@ pub(super) fn last_line(file: &File, end: u64) -> io::Result<Option<Vec<u8>>> {
         let start = end.saturating_sub(size);
         let mut bytes = vec![0; usize::try_from(end - start).unwrap_or(usize::MAX)];
         file.read_exact_at(&mut bytes, start)?;
-        let body = trim(&bytes);
+        let body = trim_newline(&bytes);
         if let Some(newline) = body.iter().rposition(|&byte| byte == b'\n') {
             return Ok(Some(bytes.split_off(newline + 1)));
         }
@@ -206,7 +217,7 @@ pub(super) fn last_line(file: &File, end: u64) -> io::Result<Option<Vec<u8>>> {
     }
 }
 
-/// What the first line of a new file is linked to: the last line of the newest file before it.
+/// Returns the hash to which the first line of a new file is linked: that of the last line of the newest file before it.
 fn before_this_file(path: &Path) -> io::Result<String> {
     let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else { return Ok(ZEROS.to_owned()) };
     let mut newest = None;
@@ -221,5 +232,6 @@ fn before_this_file(path: &Path) -> io::Result<String> {
     }
     let Some(newest) = newest else { return Ok(ZEROS.to_owned()) };
     let file = File::open(dir.join(newest))?;
-    Ok(last_line(&file, file.metadata()?.len())?.map_or_else(|| ZEROS.to_owned(), |last| hash(trim(&last))))
+    Ok(last_line(&file, file.metadata()?.len())?
+        .map_or_else(|| ZEROS.to_owned(), |last| hash_line(trim_newline(&last))))
 }

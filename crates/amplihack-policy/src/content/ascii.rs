@@ -1,13 +1,13 @@
 //! Words of ASCII characters: what each byte adds to one, and a whole word of letters at once.
 
-use super::known::{SEED, step};
+use super::known::{SEED, hash_step};
 
 /// Lower case of the ASCII characters that words are made of; 0 for the others.
 pub(super) static FOLD: [u8; 256] =
     by_byte!(|byte| if byte.is_ascii_alphanumeric() || byte == b'_' { byte.to_ascii_lowercase() } else { 0 });
 
-/// What an ASCII word has in it, as bits: nothing is 0.
-pub(super) mod has {
+/// Bits for the kinds of characters in an ASCII word; a word without any has 0.
+pub(super) mod word_bits {
     /// Anything that makes words.
     pub(in super::super) const LETTER: u8 = 1;
     /// A small letter.
@@ -20,17 +20,17 @@ pub(super) mod has {
     pub(in super::super) const LOW_LINE: u8 = 16;
 }
 
-/// What each byte adds to a word; 0 for what ends one, and for what is not ASCII.
+/// The bits that each byte adds to a word; 0 for a byte that ends one, and for one that is not ASCII.
 pub(super) static HAS: [u8; 256] = by_byte!(|byte| match byte {
-    b'a'..=b'z' => has::LETTER | has::LOWER,
-    b'A'..=b'Z' => has::LETTER,
-    b'0' | b'1' | b'3' | b'4' | b'5' | b'7' => has::LEET,
-    b'0'..=b'9' => has::DIGIT,
-    b'_' => has::LOW_LINE,
+    b'a'..=b'z' => word_bits::LETTER | word_bits::LOWER,
+    b'A'..=b'Z' => word_bits::LETTER,
+    b'0' | b'1' | b'3' | b'4' | b'5' | b'7' => word_bits::LEET,
+    b'0'..=b'9' => word_bits::DIGIT,
+    b'_' => word_bits::LOW_LINE,
     _ => 0,
 });
 
-/// What goes on with a word of letters, or may: the rest of what makes words, an apostrophe, anything that is not ASCII.
+/// Bytes that continue, or may continue, a word of letters: the rest of a word's characters, an apostrophe, anything that is not ASCII.
 pub(super) static GOES_ON: [bool; 256] =
     by_byte!(|byte| !byte.is_ascii() || HAS[byte as usize] != 0 || byte == b'\'');
 
@@ -50,7 +50,7 @@ pub(super) fn plain_word(bytes: &[u8], at: usize) -> Option<(usize, u64, bool)> 
         let word = if len == 8 { u64::MAX } else { (1 << (len * 8)) - 1 };
         small |= eight & word & SMALL;
         if len > 0 {
-            hash = step(hash, (eight | SMALL) & word);
+            hash = hash_step(hash, (eight | SMALL) & word);
         }
         end += len;
         if len < 8 {
@@ -60,7 +60,7 @@ pub(super) fn plain_word(bytes: &[u8], at: usize) -> Option<(usize, u64, bool)> 
     (!GOES_ON[usize::from(*bytes.get(end)?)]).then_some((end, hash, small != 0))
 }
 
-/// How many of eight bytes, from the lowest on, are ASCII letters.
+/// Number of ASCII letters among eight bytes, counted from the lowest on.
 #[inline]
 const fn letters_in(eight: u64) -> usize {
     const ONES: u64 = 0x0101_0101_0101_0101;

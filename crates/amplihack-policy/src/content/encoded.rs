@@ -15,8 +15,8 @@ const LENIENT: GeneralPurposeConfig = GeneralPurposeConfig::new()
 const PLAIN: GeneralPurpose = GeneralPurpose::new(&STANDARD, LENIENT);
 const URL: GeneralPurpose = GeneralPurpose::new(&URL_SAFE, LENIENT);
 
-/// What long encoded runs in `text` say, if it is text. All of it together is no longer than `text`.
-pub(super) fn decoded(text: &str) -> Vec<(Span, String)> {
+/// Returns the decoded text of long encoded runs in `text`, where it is text. All of it together is no longer than `text`.
+pub(super) fn decode_runs(text: &str) -> Vec<(Span, String)> {
     let bytes = text.as_bytes();
     let mut found = Vec::new();
     let mut at = 0;
@@ -32,15 +32,15 @@ pub(super) fn decoded(text: &str) -> Vec<(Span, String)> {
             kinds |= kind;
             at += 1;
         }
-        if let Some(plain) = decode(&text[start..at], kinds) {
+        if let Some(plain) = decode_run(&text[start..at], kinds) {
             found.push((Span { start, end: at }, plain));
         }
     }
     found
 }
 
-/// What a run has in it, as bits.
-mod has {
+/// Bits for the kinds of characters in an encoded run.
+mod run_bits {
     /// Hexadecimal digits.
     pub(super) const HEX: u8 = 1;
     /// Other letters, `+` and `/`.
@@ -57,44 +57,46 @@ mod has {
     pub(super) const PERCENT: u8 = 64;
 }
 
-/// What each byte is in a run; 0 for what ends one: blanks, quotes, brackets.
+/// The kind of each byte in a run; 0 for a byte that ends one: blanks, quotes, brackets.
 static KINDS: [u8; 256] = by_byte!(|byte| match byte {
-    b'0'..=b'9' | b'a'..=b'f' | b'A'..=b'F' => has::HEX,
-    b'g'..=b'z' | b'G'..=b'Z' | b'+' | b'/' => has::LETTER,
-    b'-' | b'_' => has::URL,
-    b'=' => has::EQUALS,
-    b'.' | b'~' => has::DOT,
-    b'\\' => has::BACKSLASH,
-    b'%' => has::PERCENT,
+    b'0'..=b'9' | b'a'..=b'f' | b'A'..=b'F' => run_bits::HEX,
+    b'g'..=b'z' | b'G'..=b'Z' | b'+' | b'/' => run_bits::LETTER,
+    b'-' | b'_' => run_bits::URL,
+    b'=' => run_bits::EQUALS,
+    b'.' | b'~' => run_bits::DOT,
+    b'\\' => run_bits::BACKSLASH,
+    b'%' => run_bits::PERCENT,
     _ => 0,
 });
 
-fn decode(run: &str, kinds: u8) -> Option<String> {
-    if kinds & has::PERCENT != 0 {
-        return escaped(run);
+fn decode_run(run: &str, kinds: u8) -> Option<String> {
+    if kinds & run_bits::PERCENT != 0 {
+        return decode_percent(run);
     }
-    if kinds & has::BACKSLASH != 0 && run.contains("\\u") {
-        return unicode(run);
+    if kinds & run_bits::BACKSLASH != 0 && run.contains("\\u") {
+        return decode_unicode(run);
     }
-    if run.len().is_multiple_of(2) && kinds == has::HEX {
-        return hex(run);
+    if run.len().is_multiple_of(2) && kinds == run_bits::HEX {
+        return decode_hex(run);
     }
-    if kinds & (has::DOT | has::BACKSLASH) == 0 {
-        return base64(run, kinds);
+    if kinds & (run_bits::DOT | run_bits::BACKSLASH) == 0 {
+        return decode_base64(run, kinds);
     }
     // A run may begin with the name of a field or end in a sentence's dot.
-    run.split(['.', '~', '\\']).filter(|part| part.len() >= SHORTEST).find_map(|part| base64(part, kinds))
+    run.split(['.', '~', '\\'])
+        .filter(|part| part.len() >= SHORTEST)
+        .find_map(|part| decode_base64(part, kinds))
 }
 
 /// `kinds` of the run, or of more than it.
-fn base64(run: &str, kinds: u8) -> Option<String> {
-    let body = if kinds & has::EQUALS == 0 {
+fn decode_base64(run: &str, kinds: u8) -> Option<String> {
+    let body = if kinds & run_bits::EQUALS == 0 {
         run
     } else {
         let named = run.rsplit_once('=').filter(|(_, rest)| rest.len() >= SHORTEST);
         named.map_or(run, |(_, rest)| rest).trim_end_matches('=')
     };
-    let url = kinds & has::URL != 0 && body.contains(['-', '_']);
+    let url = kinds & run_bits::URL != 0 && body.contains(['-', '_']);
     let engine = if url { &URL } else { &PLAIN };
     // Most runs are paths or random bytes, which the first twelve bytes show.
     let mut head = [0; 16];
@@ -104,7 +106,7 @@ fn base64(run: &str, kinds: u8) -> Option<String> {
     }
     // A length that no encoder makes is a cut run.
     let whole = if body.len() % 4 == 1 { &body[..body.len() - 1] } else { body };
-    text(engine.decode(whole).ok()?)
+    bytes_to_text(engine.decode(whole).ok()?)
 }
 
 /// The control characters of text.
@@ -112,11 +114,12 @@ const fn is_blank(byte: u8) -> bool {
     matches!(byte, b'\n' | b'\r' | b'\t')
 }
 
-fn escaped(run: &str) -> Option<String> {
+fn decode_percent(run: &str) -> Option<String> {
     let (bytes, mut out, mut at, mut escapes) = (run.as_bytes(), Vec::with_capacity(run.len()), 0, 0);
     while at < bytes.len() {
         let pair = bytes.get(at + 1).zip(bytes.get(at + 2)).filter(|_| bytes[at] == b'%');
-        if let Some((high, low)) = pair.and_then(|(high, low)| Some((nibble(*high)?, nibble(*low)?))) {
+        if let Some((high, low)) = pair.and_then(|(high, low)| Some((hex_nibble(*high)?, hex_nibble(*low)?)))
+        {
             out.push(high << 4 | low);
             at += 3;
             escapes += 1;
@@ -125,10 +128,10 @@ fn escaped(run: &str) -> Option<String> {
             at += 1;
         }
     }
-    if escapes >= 3 { text(out) } else { None }
+    if escapes >= 3 { bytes_to_text(out) } else { None }
 }
 
-fn unicode(run: &str) -> Option<String> {
+fn decode_unicode(run: &str) -> Option<String> {
     let mut out = String::new();
     let mut escapes = 0;
     let mut rest = run;
@@ -146,17 +149,19 @@ fn unicode(run: &str) -> Option<String> {
     (escapes >= 3).then_some(out)
 }
 
-fn hex(run: &str) -> Option<String> {
+fn decode_hex(run: &str) -> Option<String> {
     let pairs = run.as_bytes().as_chunks::<2>().0.iter();
-    text(pairs.map(|[high, low]| Some(nibble(*high)? << 4 | nibble(*low)?)).collect::<Option<_>>()?)
+    bytes_to_text(
+        pairs.map(|[high, low]| Some(hex_nibble(*high)? << 4 | hex_nibble(*low)?)).collect::<Option<_>>()?,
+    )
 }
 
-fn nibble(digit: u8) -> Option<u8> {
+fn hex_nibble(digit: u8) -> Option<u8> {
     char::from(digit).to_digit(16).and_then(|value| u8::try_from(value).ok())
 }
 
 /// Bytes as text, if that is what they are.
-fn text(bytes: Vec<u8>) -> Option<String> {
+fn bytes_to_text(bytes: Vec<u8>) -> Option<String> {
     // Control characters are looked for in bytes first, which settles nearly everything that is no text.
     if bytes.iter().any(|&byte| byte < b' ' && !is_blank(byte) || byte == 0x7f) {
         return None;

@@ -1,8 +1,8 @@
-//! What a letter means to a reader: case, accents, look-alikes and invisible characters taken away.
+//! The letter that a reader sees in a character: case, accents, look-alikes and invisible characters taken away.
 
-/// What becomes of one character.
+/// The result of folding one character.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Folded {
+pub(super) enum FoldedChar {
     /// Nothing is to be seen of it: the word goes on.
     Gone,
     /// A letter, digit or mark of a word that is written with blanks around it. `alike` is the Latin letter it looks like.
@@ -81,84 +81,86 @@ static CYRILLIC: [u8; 32] = {
 ///
 /// Compatibility decomposition (NFKD) with its accents dropped, which for single letters is NFKC without accents; a
 /// character that stands for several keeps the first.
-pub(super) fn fold(c: char) -> Folded {
+pub(super) fn fold_char(c: char) -> FoldedChar {
     let code = u32::from(c);
     // Most of what is not ASCII needs no look-up: the everyday letters of Russian and Chinese.
     match code {
-        0x4e00..=0x9fff => return Folded::Dense(c),
+        0x4e00..=0x9fff => return FoldedChar::Dense(c),
         // й is и with an accent.
-        0x439 => return Folded::Letter { plain: '\u{438}', alike: None },
+        0x439 => return FoldedChar::Letter { plain: '\u{438}', alike: None },
         0x430..=0x44f => {
             let alike = Some(CYRILLIC[code as usize & 0x1f]).filter(|&alike| alike != 0);
-            return Folded::Letter { plain: c, alike };
+            return FoldedChar::Letter { plain: c, alike };
         }
         _ => {}
     }
-    if invisible(code) {
-        return Folded::Gone;
+    if is_invisible(code) {
+        return FoldedChar::Gone;
     }
     match code {
         // Tag characters spell ASCII that nobody sees.
-        0xe0020..=0xe007e => return ascii(u8::try_from(code - 0xe0000).unwrap_or(b' ')),
-        0x3040..=0x30ff | 0x3400..=0x9fff | 0xac00..=0xd7a3 | 0x20000..=0x3ffff => return Folded::Dense(c),
+        0xe0020..=0xe007e => return fold_ascii(u8::try_from(code - 0xe0000).unwrap_or(b' ')),
+        0x3040..=0x30ff | 0x3400..=0x9fff | 0xac00..=0xd7a3 | 0x20000..=0x3ffff => {
+            return FoldedChar::Dense(c);
+        }
         // Typographic quotes, dashes and blanks.
-        0x2018..=0x201b | 0x2032 => return Folded::Other('\''),
-        0x201c..=0x201f | 0xab | 0xbb => return Folded::Other('"'),
-        0x2010..=0x2015 => return Folded::Other('-'),
-        0x3002 => return Folded::Other('.'),
-        0xa0 | 0x2000..=0x200a | 0x2028 | 0x2029 | 0x202f | 0x205f | 0x3000 => return Folded::Other(' '),
+        0x2018..=0x201b | 0x2032 => return FoldedChar::Other('\''),
+        0x201c..=0x201f | 0xab | 0xbb => return FoldedChar::Other('"'),
+        0x2010..=0x2015 => return FoldedChar::Other('-'),
+        0x3002 => return FoldedChar::Other('.'),
+        0xa0 | 0x2000..=0x200a | 0x2028 | 0x2029 | 0x202f | 0x205f | 0x3000 => return FoldedChar::Other(' '),
         _ => {}
     }
-    if decomposes(code) { decomposed(c) } else { letter(c) }
+    if may_decompose(code) { fold_decomposed(c) } else { fold_letter(c) }
 }
 
 /// Folds an ASCII character that stands behind another sign.
-fn ascii(byte: u8) -> Folded {
+fn fold_ascii(byte: u8) -> FoldedChar {
     let lower = byte.to_ascii_lowercase();
     if lower.is_ascii_alphanumeric() || lower == b'_' {
-        Folded::Letter { plain: char::from(lower), alike: None }
+        FoldedChar::Letter { plain: char::from(lower), alike: None }
     } else {
-        Folded::Other(char::from(byte))
+        FoldedChar::Other(char::from(byte))
     }
 }
 
-fn decomposed(c: char) -> Folded {
+fn fold_decomposed(c: char) -> FoldedChar {
     let mut first = None;
     unicode_normalization::char::decompose_compatible(c, |part| {
-        if first.is_none() && !accent(u32::from(part)) {
+        if first.is_none() && !is_accent(u32::from(part)) {
             first = Some(part);
         }
     });
     match first {
-        None => Folded::Gone,
-        Some(part) if part.is_ascii() => ascii(u8::try_from(u32::from(part)).unwrap_or(b' ')),
-        Some(part) => letter(part),
+        None => FoldedChar::Gone,
+        Some(part) if part.is_ascii() => fold_ascii(u8::try_from(u32::from(part)).unwrap_or(b' ')),
+        Some(part) => fold_letter(part),
     }
 }
 
-fn letter(c: char) -> Folded {
-    if accent(u32::from(c)) {
-        return Folded::Gone;
+fn fold_letter(c: char) -> FoldedChar {
+    if is_accent(u32::from(c)) {
+        return FoldedChar::Gone;
     }
     // Letters, digits and the vowel signs of Indic scripts make words.
     if !c.is_alphanumeric() && !matches!(u32::from(c), 0x900..=0xdff) {
-        return Folded::Other(c);
+        return FoldedChar::Other(c);
     }
     let plain = c.to_lowercase().next().unwrap_or(c);
-    Folded::Letter { plain, alike: alike(plain) }
+    FoldedChar::Letter { plain, alike: latin_lookalike(plain) }
 }
 
-fn alike(c: char) -> Option<u8> {
+fn latin_lookalike(c: char) -> Option<u8> {
     ALIKE.binary_search_by_key(&c, |&(from, _)| from).ok().map(|at| ALIKE[at].1)
 }
 
 /// Accents on Latin, Greek and Cyrillic letters, Arabic vowel signs.
-fn accent(code: u32) -> bool {
+fn is_accent(code: u32) -> bool {
     matches!(code, 0x300..=0x36f | 0x1ab0..=0x1aff | 0x1dc0..=0x1dff | 0x20d0..=0x20ff | 0x64b..=0x65f | 0x670)
 }
 
 /// Blocks whose characters stand for others. Everything else is spared the look-up.
-fn decomposes(code: u32) -> bool {
+fn may_decompose(code: u32) -> bool {
     matches!(code,
         0xa0..=0x24f | 0x2b0..=0x2ff | 0x386..=0x3ce | 0x400..=0x45f | 0x476..=0x477 | 0x4c1..=0x4f9
         | 0x622..=0x626 | 0x1d2c..=0x1dbf | 0x1e00..=0x1fff | 0x2070..=0x209f | 0x2100..=0x218f | 0x2460..=0x24ff
@@ -166,7 +168,7 @@ fn decomposes(code: u32) -> bool {
 }
 
 /// Characters without width or with the power to reorder text.
-fn invisible(code: u32) -> bool {
+fn is_invisible(code: u32) -> bool {
     matches!(code,
         0xad | 0x34f | 0x61c | 0x115f | 0x1160 | 0x17b4 | 0x17b5 | 0x180b..=0x180f | 0x200b..=0x200f
         | 0x202a..=0x202e | 0x2060..=0x206f | 0x3164 | 0xfe00..=0xfe0f | 0xfeff | 0xffa0 | 0xfff9..=0xfffb
@@ -179,10 +181,10 @@ mod tests {
 
     fn text(of: &str) -> String {
         of.chars()
-            .filter_map(|c| match fold(c) {
-                Folded::Gone => None,
-                Folded::Letter { plain, alike } => Some(alike.map_or(plain, char::from)),
-                Folded::Dense(c) | Folded::Other(c) => Some(c),
+            .filter_map(|c| match fold_char(c) {
+                FoldedChar::Gone => None,
+                FoldedChar::Letter { plain, alike } => Some(alike.map_or(plain, char::from)),
+                FoldedChar::Dense(c) | FoldedChar::Other(c) => Some(c),
             })
             .collect()
     }

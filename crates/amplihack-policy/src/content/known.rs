@@ -1,27 +1,27 @@
 //! Finds the known words by a hash table that the compiler makes, so that nothing is built at run time.
 
 use super::phrases::PHRASES;
-use super::words::{BEGINS, DENSE, GROUPS, Set};
+use super::words::{BEGINS, ClassSet, DENSE, GROUPS};
 
-/// Where the hash of a word begins.
+/// Initial value of the hash of a word.
 pub(super) const SEED: u64 = 0x51_7cc1_b727_220a;
 
-/// One step of the hash of a word: eight of its bytes, the first one lowest, zeros behind its end.
+/// Adds eight bytes of a word to its hash, the first one lowest, zeros behind the word's end.
 #[inline]
-pub(super) const fn step(hash: u64, eight: u64) -> u64 {
+pub(super) const fn hash_step(hash: u64, eight: u64) -> u64 {
     let product = (hash ^ eight).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     product ^ (product >> 32)
 }
 
 /// The hash of a word whose bytes get the bits of `or`.
 #[inline]
-const fn hash(word: &[u8], or: u8) -> u64 {
+const fn hash_word(word: &[u8], or: u8) -> u64 {
     let (mut hash, mut eight, mut at) = (SEED, 0, 0);
     while at < word.len() {
         eight |= ((word[at] | or) as u64) << (at % 8 * 8);
         at += 1;
         if at % 8 == 0 || at == word.len() {
-            hash = step(hash, eight);
+            hash = hash_step(hash, eight);
             eight = 0;
         }
     }
@@ -31,10 +31,10 @@ const fn hash(word: &[u8], or: u8) -> u64 {
 const SLOTS: usize = 4096;
 
 /// `(word, classes)` at the word's hash or behind it; an empty word ends a search.
-static TABLE: [(&str, Set); SLOTS] = table();
+static TABLE: [(&str, ClassSet); SLOTS] = build_table();
 
 #[expect(clippy::large_stack_arrays, reason = "made by the compiler only")]
-const fn table() -> [(&'static str, Set); SLOTS] {
+const fn build_table() -> [(&'static str, ClassSet); SLOTS] {
     let mut table = [("", 0); SLOTS];
     let mut group = 0;
     while group < GROUPS.len() {
@@ -46,8 +46,8 @@ const fn table() -> [(&'static str, Set); SLOTS] {
             }
             let (word, tail) = rest.split_at(end);
             rest = if tail.is_empty() { tail } else { tail.split_at(1).1 };
-            let mut slot = slot_of(hash(word.as_bytes(), 0));
-            while !table[slot].0.is_empty() && !same(table[slot].0, word) {
+            let mut slot = slot_of(hash_word(word.as_bytes(), 0));
+            while !table[slot].0.is_empty() && !is_same_text(table[slot].0, word) {
                 slot = (slot + 1) % SLOTS;
             }
             table[slot] = (word, table[slot].1 | set);
@@ -57,8 +57,8 @@ const fn table() -> [(&'static str, Set); SLOTS] {
     let mut phrase = 0;
     while phrase < PHRASES.len() {
         let first = PHRASES[phrase].0[0];
-        let mut slot = slot_of(hash(first.as_bytes(), 0));
-        while !table[slot].0.is_empty() && !same(table[slot].0, first) {
+        let mut slot = slot_of(hash_word(first.as_bytes(), 0));
+        while !table[slot].0.is_empty() && !is_same_text(table[slot].0, first) {
             slot = (slot + 1) % SLOTS;
         }
         table[slot].1 |= BEGINS;
@@ -81,13 +81,13 @@ static LENGTHS: [u64; 128] = {
     lengths
 };
 
-/// Whether a known word may begin with `first`, an ASCII character in lower case, and have `len` bytes.
+/// Reports whether a known word may begin with `first`, an ASCII character in lower case, and have `len` bytes.
 #[inline]
 pub(super) fn may_be_known(first: u8, len: usize) -> bool {
     len < 64 && LENGTHS[usize::from(first & 127)] >> len & 1 == 1
 }
 
-/// Which slots are taken: small enough to stay in the fastest cache.
+/// Bits of the slots that are taken: small enough to stay in the fastest cache.
 static TAKEN: [u64; SLOTS / 64] = {
     let mut bits = [0; SLOTS / 64];
     let mut slot = 0;
@@ -107,7 +107,7 @@ const fn slot_of(hash: u64) -> usize {
     slot
 }
 
-const fn same(left: &str, right: &str) -> bool {
+const fn is_same_text(left: &str, right: &str) -> bool {
     let (left, right) = (left.as_bytes(), right.as_bytes());
     if left.len() != right.len() {
         return false;
@@ -124,25 +124,25 @@ const fn same(left: &str, right: &str) -> bool {
 
 /// The word that is spelled by `bytes`, and its classes.
 #[inline]
-pub(super) fn known(bytes: &[u8]) -> Option<(&'static str, Set)> {
-    find(hash(bytes, 0), |word| word == bytes)
+pub(super) fn known_word(bytes: &[u8]) -> Option<(&'static str, ClassSet)> {
+    find_by_hash(hash_word(bytes, 0), |word| word == bytes)
 }
 
-/// The same for ASCII letters and digits in any case.
+/// The word that is spelled by ASCII letters and digits in any case, and its classes.
 #[inline]
-pub(super) fn known_in_any_case(bytes: &[u8]) -> Option<(&'static str, Set)> {
-    known_by_hash(hash(bytes, 0x20), bytes)
+pub(super) fn known_in_any_case(bytes: &[u8]) -> Option<(&'static str, ClassSet)> {
+    known_by_hash(hash_word(bytes, 0x20), bytes)
 }
 
-/// The same, with the hash of the small letters.
+/// The word that is spelled by `bytes` in any case, given the hash of the small letters, and its classes.
 #[inline]
-pub(super) fn known_by_hash(hash: u64, bytes: &[u8]) -> Option<(&'static str, Set)> {
+pub(super) fn known_by_hash(hash: u64, bytes: &[u8]) -> Option<(&'static str, ClassSet)> {
     // Most words are written in small letters.
-    find(hash, |word| word == bytes || word.eq_ignore_ascii_case(bytes))
+    find_by_hash(hash, |word| word == bytes || word.eq_ignore_ascii_case(bytes))
 }
 
 #[inline]
-fn find(hash: u64, same: impl Fn(&[u8]) -> bool) -> Option<(&'static str, Set)> {
+fn find_by_hash(hash: u64, same: impl Fn(&[u8]) -> bool) -> Option<(&'static str, ClassSet)> {
     let mut slot = slot_of(hash);
     if TAKEN[slot / 64] >> (slot % 64) & 1 == 0 {
         return None;
@@ -172,7 +172,7 @@ static DENSE_FIRST: [u64; 16] = {
     bits
 };
 
-/// Whether a word of [`DENSE`] may begin with `c`.
+/// Reports whether a word of [`DENSE`] may begin with `c`.
 #[inline]
 pub(super) fn may_begin_dense(c: char) -> bool {
     let code = u32::from(c);

@@ -1,33 +1,33 @@
 //! From text to the known words in it: where they stand, what is around them. One pass, linear in the text.
 
-use super::ascii::{FOLD, GOES_ON, HAS, has, plain_word};
-use super::fold::{Folded, fold};
-use super::known::{known, known_by_hash, known_in_any_case, may_be_known, may_begin_dense};
-use super::phrases::phrases;
-use super::spelling::{LONGEST, Letters};
-use super::words::{COLON, DAN, DENSE, ENDS, HIDDEN, MARK, SECRET, Set, TO_WHERE, TOKEN_MARK};
+use super::ascii::{FOLD, GOES_ON, HAS, plain_word, word_bits};
+use super::fold::{FoldedChar, fold_char};
+use super::known::{known_by_hash, known_in_any_case, known_word, may_be_known, may_begin_dense};
+use super::phrases::classify_phrases;
+use super::spelling::{LONGEST, SpelledWord};
+use super::words::{COLON, ClassSet, DAN, DENSE, ENDS, HIDDEN, MARK, SECRET, TO_WHERE, TOKEN_MARK};
 use crate::decision::Span;
 
 /// A known word in a text.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Hit {
-    /// Its number among all words, known or not.
+pub(super) struct WordHit {
+    /// The word's number among all words, known or not.
     pub word: u32,
     /// The number of the sentence it is in.
     pub sentence: u32,
-    /// Its classes.
-    pub set: Set,
-    /// Where it stands in the original.
+    /// The word's classes.
+    pub set: ClassSet,
+    /// The word's place in the original text.
     pub span: Span,
-    /// Whether a quotation is open in its line.
+    /// True if a quotation is open in the word's line.
     pub quoted: bool,
-    /// Its folded text.
+    /// The word's folded text.
     pub text: &'static str,
 }
 
 /// The known words of `text`, in order.
-pub(super) fn lex(text: &str) -> Vec<Hit> {
-    let mut lexer = Lexer {
+pub(super) fn lex_words(text: &str) -> Vec<WordHit> {
+    let mut lexer = WordLexer {
         text,
         hits: Vec::new(),
         words: 0,
@@ -35,59 +35,63 @@ pub(super) fn lex(text: &str) -> Vec<Hit> {
         quoted: false,
         comment: false,
         blank_line: true,
-        current: Letters::default(),
-        single: Single::default(),
+        current: SpelledWord::default(),
+        single: SpacedLetters::default(),
     };
-    lexer.run();
+    lexer.lex_all();
     let mut hits = lexer.hits;
-    phrases(&mut hits);
+    classify_phrases(&mut hits);
     hits
 }
 
 /// A run of single letters with one sign between them: `i g n o r e`.
 #[derive(Default)]
-struct Single {
+struct SpacedLetters {
     letters: Vec<u8>,
     start: usize,
     end: usize,
 }
 
-struct Lexer<'t> {
+struct WordLexer<'t> {
     text: &'t str,
-    hits: Vec<Hit>,
+    hits: Vec<WordHit>,
     words: u32,
     sentence: u32,
     quoted: bool,
     comment: bool,
-    /// Whether nothing but blanks stood in this line so far.
+    /// True if the line has had nothing but blanks so far.
     blank_line: bool,
-    current: Letters,
-    single: Single,
+    current: SpelledWord,
+    single: SpacedLetters,
 }
 
-impl Lexer<'_> {
-    fn run(&mut self) {
+impl WordLexer<'_> {
+    fn lex_all(&mut self) {
         let bytes = self.text.as_bytes();
         let mut at = 0;
         while let Some(&byte) = bytes.get(at) {
             if byte < 128 {
                 if FOLD[usize::from(byte)] != 0 {
-                    at = if self.current.is_empty() { self.ascii(at) } else { self.letters(at) };
+                    at = if self.current.is_empty() {
+                        self.read_ascii_word(at)
+                    } else {
+                        self.read_letters(at)
+                    };
                     continue;
                 }
                 if byte == b' ' && self.current.is_empty() {
                     at += 1;
                     continue;
                 }
-                if !(byte == b'\'' && self.contracts(at + 1)) {
+                if !(byte == b'\'' && self.is_contraction(at + 1)) {
                     self.word_ends(at);
-                    self.separator(byte, at);
+                    self.read_separator(byte, at);
                 }
                 at += 1;
             } else {
                 // Always there: `at` is at a character that is not ASCII.
                 let Some(c) = self.text[at..].chars().next() else { break };
-                self.character(c, at);
+                self.read_char(c, at);
                 at += c.len_utf8();
             }
         }
@@ -97,25 +101,25 @@ impl Lexer<'_> {
     }
 
     /// Reads the word that begins at `at`, and returns where to go on.
-    fn ascii(&mut self, at: usize) -> usize {
+    fn read_ascii_word(&mut self, at: usize) -> usize {
         let bytes = self.text.as_bytes();
         // A single letter may be one of many.
         if bytes.get(at + 1).is_none_or(|&next| !GOES_ON[usize::from(next)]) {
-            return self.letters(at);
+            return self.read_letters(at);
         }
-        let Some((end, hash, small)) = plain_word(bytes, at) else { return self.mixed(at) };
+        let Some((end, hash, small)) = plain_word(bytes, at) else { return self.read_mixed_word(at) };
         self.next_word();
         if may_be_known(bytes[at] | 0x20, end - at)
             && let Some((text, set)) = known_by_hash(hash, &bytes[at..end])
         {
             let span = Span { start: at, end };
-            self.push(text, self.refine(text, set, span, small), span);
+            self.push(text, self.refine_classes(text, set, span, small), span);
         }
         end
     }
 
-    /// The same for a word that may have digits and low lines in it.
-    fn mixed(&mut self, at: usize) -> usize {
+    /// Reads the word at `at`, which may have digits and low lines in it, and returns the place behind it.
+    fn read_mixed_word(&mut self, at: usize) -> usize {
         let bytes = self.text.as_bytes();
         let (mut end, mut kinds) = (at, 0);
         while let Some(&byte) = bytes.get(end) {
@@ -128,19 +132,20 @@ impl Lexer<'_> {
         }
         let len = end - at;
         // Digits for letters need letters beside them.
-        let spelled = kinds & (has::LEET | has::DIGIT) == has::LEET && kinds & has::LETTER != 0;
+        let spelled =
+            kinds & (word_bits::LEET | word_bits::DIGIT) == word_bits::LEET && kinds & word_bits::LETTER != 0;
         // A letter that is not ASCII or an apostrophe may go on with the word.
-        if len <= LONGEST && (spelled || kinds & has::LOW_LINE != 0)
+        if len <= LONGEST && (spelled || kinds & word_bits::LOW_LINE != 0)
             || bytes.get(end).is_some_and(|&byte| byte >= 128 || byte == b'\'')
         {
-            return self.letters(at);
+            return self.read_letters(at);
         }
         self.next_word();
         if may_be_known(bytes[at] | 0x20, len)
             && let Some((text, set)) = known_in_any_case(&bytes[at..end])
         {
             let span = Span { start: at, end };
-            self.push(text, self.refine(text, set, span, kinds & has::LOWER != 0), span);
+            self.push(text, self.refine_classes(text, set, span, kinds & word_bits::LOWER != 0), span);
         }
         end
     }
@@ -154,7 +159,7 @@ impl Lexer<'_> {
     }
 
     /// Reads the ASCII letters from `at` on, and returns where they end.
-    fn letters(&mut self, at: usize) -> usize {
+    fn read_letters(&mut self, at: usize) -> usize {
         let word = &mut self.current;
         if word.is_empty() {
             word.start = at;
@@ -176,10 +181,10 @@ impl Lexer<'_> {
         end
     }
 
-    fn character(&mut self, c: char, at: usize) {
-        match fold(c) {
-            Folded::Gone => {}
-            Folded::Letter { plain, alike } => {
+    fn read_char(&mut self, c: char, at: usize) {
+        match fold_char(c) {
+            FoldedChar::Gone => {}
+            FoldedChar::Letter { plain, alike } => {
                 if self.current.is_empty() {
                     self.current.start = at;
                 }
@@ -195,23 +200,23 @@ impl Lexer<'_> {
                     self.current.push_char(plain, alike);
                 }
             }
-            Folded::Dense(c) => {
+            FoldedChar::Dense(c) => {
                 self.word_ends(at);
                 self.blank_line = false;
                 self.words += 1;
                 if may_begin_dense(c) {
-                    self.dense(at);
+                    self.read_dense(at);
                 }
             }
-            Folded::Other('\'') if self.contracts(at + c.len_utf8()) => {}
-            Folded::Other(c) => {
+            FoldedChar::Other('\'') if self.is_contraction(at + c.len_utf8()) => {}
+            FoldedChar::Other(c) => {
                 self.word_ends(at);
-                self.separator(u8::try_from(u32::from(c)).ok().filter(u8::is_ascii).unwrap_or(b'*'), at);
+                self.read_separator(u8::try_from(u32::from(c)).ok().filter(u8::is_ascii).unwrap_or(b'*'), at);
             }
         }
     }
 
-    fn dense(&mut self, at: usize) {
+    fn read_dense(&mut self, at: usize) {
         let rest = &self.text[at..];
         for &(term, set) in DENSE {
             if rest.starts_with(term) {
@@ -221,16 +226,16 @@ impl Lexer<'_> {
         }
     }
 
-    /// Whether an apostrophe in front of `next` belongs to a contraction: `don't`, `user's`.
-    fn contracts(&self, next: usize) -> bool {
+    /// Reports whether an apostrophe in front of `next` belongs to a contraction: `don't`, `user's`.
+    fn is_contraction(&self, next: usize) -> bool {
         let rest = &self.text.as_bytes()[next..];
         !self.current.is_empty()
             && matches!(rest.first(), Some(b't' | b's' | b'T' | b'S'))
             && !rest.get(1).is_some_and(u8::is_ascii_alphanumeric)
     }
 
-    fn push(&mut self, text: &'static str, set: Set, span: Span) {
-        let hit = Hit { word: self.words, sentence: self.sentence, set, span, quoted: self.quoted, text };
+    fn push(&mut self, text: &'static str, set: ClassSet, span: Span) {
+        let hit = WordHit { word: self.words, sentence: self.sentence, set, span, quoted: self.quoted, text };
         self.hits.push(hit);
     }
 
@@ -246,15 +251,15 @@ impl Lexer<'_> {
         } else if !self.single.letters.is_empty() {
             self.flush_single();
         }
-        if let Some((text, set)) = self.current.find() {
+        if let Some((text, set)) = self.current.find_known() {
             let span = Span { start, end };
-            self.push(text, self.refine(text, set, span, lower), span);
+            self.push(text, self.refine_classes(text, set, span, lower), span);
         }
         self.current.clear();
     }
 
-    /// What a word is depends on the signs beside it.
-    fn refine(&self, text: &str, mut set: Set, span: Span, lower: bool) -> Set {
+    /// Narrows the classes of a word by the signs beside it.
+    fn refine_classes(&self, text: &str, mut set: ClassSet, span: Span, lower: bool) -> ClassSet {
         let bytes = self.text.as_bytes();
         // Names in capitals only: Dan and Stan are people.
         if set & DAN != 0 && lower {
@@ -303,7 +308,7 @@ impl Lexer<'_> {
 
     fn flush_single(&mut self) {
         if self.single.letters.len() >= 4
-            && let Some((text, set)) = known(&self.single.letters)
+            && let Some((text, set)) = known_word(&self.single.letters)
         {
             let span = Span { start: self.single.start, end: self.single.end };
             self.push(text, set & !MARK, span);
@@ -311,7 +316,7 @@ impl Lexer<'_> {
         self.single.letters.clear();
     }
 
-    fn separator(&mut self, byte: u8, at: usize) {
+    fn read_separator(&mut self, byte: u8, at: usize) {
         let bytes = self.text.as_bytes();
         let next = bytes.get(at + 1).copied().unwrap_or(b'\n');
         match byte {
@@ -359,7 +364,7 @@ impl Lexer<'_> {
     }
 
     /// Adds classes to the word that has just been read, if it is a known one.
-    fn mark_last(&mut self, set: Set, back: u32) {
+    fn mark_last(&mut self, set: ClassSet, back: u32) {
         let words = self.words;
         if let Some(last) = self.hits.last_mut()
             && last.word + back >= words

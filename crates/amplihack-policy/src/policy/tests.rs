@@ -3,26 +3,30 @@
 use std::path::PathBuf;
 
 use super::*;
+use crate::decision::Span;
 use crate::rules::ExampleWorld;
-use crate::user::{Layer, Owner, Stated};
+use crate::user::{Layer, PolicyLayerOwner, StatedRule};
 
 fn user(text: &str) -> Policy {
-    let layer = Layer { owner: Owner::User, file: "policy.toml".into(), text: text.to_owned() };
+    let layer = Layer { owner: PolicyLayerOwner::User, file: "policy.toml".into(), text: text.to_owned() };
     Policy::load(&[layer]).unwrap()
 }
 
 #[test]
 fn patience_is_about_time_only() {
-    let Limits { deadline, bytes, depth, commands } = Limits::patient();
+    let Limits { deadline, bytes, depth, commands, readers } = Limits::with_long_deadline();
     assert_eq!(deadline, Duration::from_secs(20));
-    assert_eq!(Limits { deadline: Limits::default().deadline, bytes, depth, commands }, Limits::default());
+    assert_eq!(
+        Limits { deadline: Limits::default().deadline, bytes, depth, commands, readers },
+        Limits::default()
+    );
 }
 
 #[test]
 fn a_policy_tells_how_it_is_applied() {
-    assert_eq!(Policy::standard().mode(), Mode::Standard);
-    for mode in [Mode::Observe, Mode::Standard, Mode::Strict] {
-        assert_eq!(Policy::standard().with_mode(mode).mode(), mode);
+    assert_eq!(Policy::with_builtin_rules().mode(), PolicyMode::Standard);
+    for mode in [PolicyMode::Observe, PolicyMode::Standard, PolicyMode::Strict] {
+        assert_eq!(Policy::with_builtin_rules().with_mode(mode).mode(), mode);
     }
 }
 
@@ -32,9 +36,9 @@ fn a_users_rules_are_listed_as_they_are_stated() {
         "[[rule]]\nname = 'a'\nprogram = 'x'\nargs = ['y']\npaths = ['/z']\nhosts = ['h']\nreason = 'r'\ndecision = 'ask'\n\
          [[rule]]\nname = 'b'\nprogram = 'x'\ndecision = 'allow'\n",
     );
-    let [first, second] = policy.users().collect::<Vec<_>>()[..] else { panic!("two rules") };
+    let [first, second] = policy.user_rules().collect::<Vec<_>>()[..] else { panic!("two rules") };
     let text = |text: &str| vec![text.to_owned()];
-    let stated = Stated {
+    let stated = StatedRule {
         id: &RuleId::new("user/a"),
         decision: Decision::Ask,
         programs: &text("x"),
@@ -77,8 +81,8 @@ impl World for Machine {
         ExampleWorld::default().home()
     }
 
-    fn state(&self) -> Vec<PathBuf> {
-        ExampleWorld::default().state()
+    fn state_directories(&self) -> Vec<PathBuf> {
+        ExampleWorld::default().state_directories()
     }
 
     fn git_alias(&self, dir: &Path, name: &str) -> Option<String> {
@@ -94,24 +98,24 @@ fn cwd() -> &'static Path {
     Path::new(ExampleWorld::CWD)
 }
 
-fn explain(policy: &Policy, script: &str) -> Explanation {
+fn explain(policy: &Policy, script: &str) -> VerdictExplanation {
     let event = Event::Shell { script: script.as_bytes(), cwd: cwd() };
-    let told = policy.explain(&event, &Machine, &Limits::patient());
+    let told = policy.explain(&event, &Machine, &Limits::with_long_deadline());
     // Telling how looks further than judging, which may end at the first deny.
-    let judged = policy.judge(&event, &Machine, &Limits::patient());
+    let judged = policy.judge(&event, &Machine, &Limits::with_long_deadline());
     assert_eq!(told.verdict.decision, judged.decision, "{script}");
     told
 }
 
-fn rules_of(told: &Explanation) -> Vec<(Decision, String)> {
+fn rules_of(told: &VerdictExplanation) -> Vec<(Decision, String)> {
     let said = |hit: &Verdict| (hit.decision, hit.rule.as_ref().map(ToString::to_string).unwrap_or_default());
     told.hits.iter().map(said).collect()
 }
 
 #[test]
 fn a_link_is_judged_by_both_its_places() {
-    let policy = Policy::standard();
-    let judge = |event: Event<'_>| policy.judge(&event, &Machine, &Limits::patient()).decision;
+    let policy = Policy::with_builtin_rules();
+    let judge = |event: Event<'_>| policy.judge(&event, &Machine, &Limits::with_long_deadline()).decision;
     let read = |path: &str| judge(Event::Read { path: Path::new(path), cwd: cwd() });
     let write = |path: &str| judge(Event::Write { path: Path::new(path), cwd: cwd() });
     assert_eq!((read("key"), read("notes")), (read("/home/u/.ssh/id_rsa"), Decision::None));
@@ -131,7 +135,7 @@ fn text_that_eval_makes_is_asked_about_and_nothing_else_is_excused_by_it() {
         ("eval ls; $y z", Decision::Deny, "shell/undecided"),
         ("echo \"$x\"; $y z", Decision::Deny, "shell/undecided"),
     ] {
-        let told = explain(&Policy::standard(), script);
+        let told = explain(&Policy::with_builtin_rules(), script);
         assert_eq!(told.verdict.decision, decision, "{script}");
         assert_eq!(told.verdict.rule.map(|rule| rule.to_string()).as_deref(), Some(rule), "{script}");
     }
@@ -140,26 +144,30 @@ fn text_that_eval_makes_is_asked_about_and_nothing_else_is_excused_by_it() {
 #[test]
 fn a_script_of_gits_is_judged_where_git_is_called() {
     let script = "cd x && git yolo -m y";
-    let told = explain(&Policy::standard(), script);
+    let told = explain(&Policy::with_builtin_rules(), script);
     assert_eq!(told.verdict.decision, Decision::Deny);
     assert_eq!(told.verdict.spans, [Span { start: 8, end: script.len() }]);
     assert!(told.verdict.reason.contains("--no-verify"), "{}", told.verdict.reason);
 
-    let endless = explain(&Policy::standard(), "git again");
+    let endless = explain(&Policy::with_builtin_rules(), "git again");
     assert_eq!(endless.verdict.decision, Decision::Deny);
     assert!(endless.verdict.reason.contains("run each other without end"), "{}", endless.verdict.reason);
 
-    let plain = explain(&Policy::standard(), "git list");
-    assert_eq!(plain.verdict, Verdict::none());
+    let plain = explain(&Policy::with_builtin_rules(), "git list");
+    assert_eq!(plain.verdict, Verdict::no_objection());
     let allow = |programs: &str| user(&format!("[[rule]]\nprogram = [{programs}]\ndecision = 'allow'\n"));
-    assert_eq!(explain(&allow("'ls'"), "git list").verdict, Verdict::none(), "git itself was not allowed");
+    assert_eq!(
+        explain(&allow("'ls'"), "git list").verdict,
+        Verdict::no_objection(),
+        "git itself was not allowed"
+    );
     assert_eq!(explain(&allow("'git', 'ls'"), "git list").verdict.decision, Decision::Allow);
 }
 
 #[test]
 fn the_strict_mode_asks_about_names_and_not_about_what_has_none() {
     let unknown = (Decision::Ask, "strict/unknown-program".to_owned());
-    let strict = Policy::standard().with_mode(Mode::Strict);
+    let strict = Policy::with_builtin_rules().with_mode(PolicyMode::Strict);
     for (script, asks) in [
         ("frobnicate", true),
         ("./ls", true),
@@ -170,11 +178,11 @@ fn the_strict_mode_asks_about_names_and_not_about_what_has_none() {
     ] {
         assert_eq!(rules_of(&explain(&strict, script)).contains(&unknown), asks, "{script}");
     }
-    let named =
-        user("[[rule]]\nprogram = 'frobnicate'\nargs = ['-n']\ndecision = 'allow'\n").with_mode(Mode::Strict);
+    let named = user("[[rule]]\nprogram = 'frobnicate'\nargs = ['-n']\ndecision = 'allow'\n")
+        .with_mode(PolicyMode::Strict);
     assert_eq!(explain(&named, "frobnicate -n").hits.len(), 1, "the user knows it");
     assert!(rules_of(&explain(&named, "frobnicate")).contains(&unknown), "not like this");
-    let denied = user("[[rule]]\nprogram = 'frobnicate'\ndecision = 'ask'\n").with_mode(Mode::Strict);
+    let denied = user("[[rule]]\nprogram = 'frobnicate'\ndecision = 'ask'\n").with_mode(PolicyMode::Strict);
     assert!(
         rules_of(&explain(&denied, "frobnicate")).contains(&unknown),
         "a rule that asks makes nothing known"
@@ -196,7 +204,7 @@ fn what_an_allow_lifted_is_told() {
 fn a_script_that_took_too_long_is_denied_and_still_explained() {
     let event = Event::Shell { script: b"ls; rm -rf /", cwd: cwd() };
     let limits = Limits { deadline: Duration::ZERO, ..Limits::default() };
-    let told = Policy::standard().explain(&event, &Machine, &limits);
+    let told = Policy::with_builtin_rules().explain(&event, &Machine, &limits);
     assert_eq!((told.verdict.decision, told.verdict.rule), (Decision::Deny, Some(UNDECIDED)));
     assert_eq!(told.undecided, [crate::shell::LATE]);
 }
@@ -205,7 +213,7 @@ fn a_script_that_took_too_long_is_denied_and_still_explained() {
 fn every_rule_looks_at_a_command_with_many_arguments() {
     let script = format!("rm -rf /{}", " file".repeat(300));
     assert_eq!(
-        explain(&Policy::standard(), &script).verdict.rule,
-        explain(&Policy::standard(), "rm -rf /").verdict.rule
+        explain(&Policy::with_builtin_rules(), &script).verdict.rule,
+        explain(&Policy::with_builtin_rules(), "rm -rf /").verdict.rule
     );
 }

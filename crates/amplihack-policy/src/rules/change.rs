@@ -1,191 +1,216 @@
-//! Which files a command writes, removes, moves away or gives other permissions.
+//! Files that a command writes, removes, moves away or gives other permissions.
 
 mod copies;
 mod edits;
 mod removal;
 
-use super::call::{Arg, Call};
+use super::call::{CallArg, CommandCall};
 use super::code;
-use super::options::Options;
-use super::script::Script;
-use super::target::Target;
+use super::options::CommandOptions;
+use super::script::JudgedScript;
+use super::target::PathTarget;
 use crate::decision::Span;
 use crate::shell::RedirectKind;
 
-/// What is done to a file.
+/// The kind of a change to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum PathChangeKind {
     /// Written, created or edited.
     Write,
     /// Removed.
     Remove,
     /// Renamed or moved away.
     Move,
-    /// Its owner, mode or attributes.
+    /// The owner, mode or attributes of a file changed.
     Mode,
 }
 
-/// One file that a command changes.
+/// A file that a command changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Change {
+pub(crate) struct PathChange {
     /// The file or directory.
-    pub(crate) target: Target,
-    /// What is done to it.
-    pub(crate) kind: Kind,
-    /// Whether everything below it is meant too.
+    pub(crate) target: PathTarget,
+    /// The kind of the change.
+    pub(crate) kind: PathChangeKind,
+    /// True if everything below it is meant too.
     pub(crate) recursive: bool,
-    /// Whether only some files below it are meant, chosen by a test.
+    /// True if only some files below it are meant, chosen by a test.
     pub(crate) narrowed: bool,
-    /// Whether it is edited in place, line by line.
+    /// True if it is edited in place, line by line.
     pub(crate) edited: bool,
-    /// Whether a redirection does it.
+    /// True if a redirection does it.
     pub(crate) redirected: bool,
-    /// Where it is named.
+    /// Patterns that the names of removed files have to match, if nothing else chooses among them.
+    pub(crate) named: Vec<String>,
+    /// True if directories among the removed files stay.
+    pub(crate) files_only: bool,
+    /// The directory whose content a write spreads below the target; `recursive` without one spreads what nobody knows.
+    pub(crate) source: Option<PathTarget>,
+    /// The place in the script that names it.
     pub(crate) span: Span,
 }
 
-impl Change {
-    fn new(target: Target, kind: Kind, span: Span) -> Self {
-        Self { target, kind, recursive: false, narrowed: false, edited: false, redirected: false, span }
+impl PathChange {
+    fn new(target: PathTarget, kind: PathChangeKind, span: Span) -> Self {
+        Self {
+            target,
+            kind,
+            recursive: false,
+            narrowed: false,
+            edited: false,
+            redirected: false,
+            named: Vec::new(),
+            files_only: false,
+            source: None,
+            span,
+        }
     }
 
-    /// Whether the file is gone from its place afterwards.
+    /// A file that a tool writes.
+    pub(crate) fn from_tool_write(target: PathTarget) -> Self {
+        Self { redirected: true, ..Self::new(target, PathChangeKind::Write, Span::default()) }
+    }
+
+    /// Reports whether the change makes a file, or replaces one.
+    pub(crate) fn is_written(&self) -> bool {
+        self.kind == PathChangeKind::Write && !self.recursive
+    }
+
+    /// Reports whether a tree of files is written below the target, under names that the command does not give.
+    pub(crate) fn spreads_tree(&self) -> bool {
+        self.kind == PathChangeKind::Write && self.recursive
+    }
+
+    /// Reports whether the file is gone from its place afterwards.
     pub(crate) fn takes_away(&self) -> bool {
-        matches!(self.kind, Kind::Remove | Kind::Move)
+        matches!(self.kind, PathChangeKind::Remove | PathChangeKind::Move)
     }
 }
 
 /// The changes of a command, computed once.
-pub(crate) fn changes<'c>(script: &Script<'_>, call: &'c Call<'_>) -> &'c [Change] {
+pub(crate) fn path_changes<'c>(script: &JudgedScript<'_>, call: &'c CommandCall<'_>) -> &'c [PathChange] {
     call.changes.get_or_init(|| {
-        let mut found = Finder { script, call, found: Vec::new() };
-        found.redirects();
-        found.program();
+        let mut found = ChangeFinder { script, call, found: Vec::new() };
+        found.add_redirects();
+        found.add_program();
         found.found
     })
 }
 
-struct Finder<'f, 'a> {
-    script: &'f Script<'a>,
-    call: &'f Call<'a>,
-    found: Vec<Change>,
+struct ChangeFinder<'f, 'a> {
+    script: &'f JudgedScript<'a>,
+    call: &'f CommandCall<'a>,
+    found: Vec<PathChange>,
 }
 
-impl Finder<'_, '_> {
-    fn add(&mut self, kind: Kind, arg: &Arg) -> &mut Change {
+impl ChangeFinder<'_, '_> {
+    fn add_arg(&mut self, kind: PathChangeKind, arg: &CallArg) -> &mut PathChange {
         let target = self.script.target(self.call, arg);
-        self.push(Change::new(target, kind, arg.span))
+        self.push(PathChange::new(target, kind, arg.span))
     }
 
-    fn push(&mut self, change: Change) -> &mut Change {
+    fn push(&mut self, change: PathChange) -> &mut PathChange {
         self.found.push(change);
         let last = self.found.len() - 1;
         &mut self.found[last]
     }
 
-    fn text(&mut self, kind: Kind, text: &str) -> &mut Change {
-        let arg = Arg::of(&super::marks::path(text));
+    fn add_text(&mut self, kind: PathChangeKind, text: &str) -> &mut PathChange {
+        let arg = CallArg::from_text(&super::marks::mark_path(text));
         let span = self.call.span();
-        let change = self.add(kind, &arg);
+        let change = self.add_arg(kind, &arg);
         change.span = span;
         change
     }
 
-    fn redirects(&mut self) {
+    fn add_redirects(&mut self) {
         let call = self.call;
         for (kind, target) in &call.redirects {
             if self.script.is_late() {
                 break;
             }
             if matches!(kind, RedirectKind::Write | RedirectKind::Append | RedirectKind::ReadWrite) {
-                self.add(Kind::Write, target).redirected = true;
+                self.add_arg(PathChangeKind::Write, target).redirected = true;
             }
         }
     }
 
-    fn program(&mut self) {
+    fn add_program(&mut self) {
         let call = self.call;
         match call.program.as_str() {
-            "rm" | "unlink" | "rmdir" | "shred" | "trash" | "trash-put" | "srm" | "rimraf" => self.remove(),
-            "find" => self.find(),
-            "fd" | "fdfind" => self.fd(),
-            "mv" => self.r#move(),
-            "cp" | "install" | "ln" => self.copy(),
+            "rm" | "unlink" | "rmdir" | "shred" | "trash" | "trash-put" | "srm" | "rimraf" => {
+                self.add_removed();
+            }
+            "find" => self.add_find(),
+            "fd" | "fdfind" => self.add_fd(),
+            "mv" => self.add_moved(),
+            "cp" | "install" | "ln" => self.add_copied(),
             "tee" | "sponge" | "touch" | "truncate" => {
-                let options = Options::read(&call.args, "srtd", &["size", "reference", "date"]);
+                let options = CommandOptions::read(&call.args, "srtd", &["size", "reference", "date"]);
                 options.operands.into_iter().for_each(|arg| {
-                    self.add(Kind::Write, arg);
+                    self.add_arg(PathChangeKind::Write, arg);
                 });
             }
-            "chmod" | "chown" | "chgrp" | "chattr" | "setfacl" => self.mode(),
+            "chmod" | "chown" | "chgrp" | "chattr" | "setfacl" => self.add_mode(),
             "dd" => {
-                call.args.iter().filter_map(|arg| Some((arg, arg.marked().strip_prefix("of=")?))).for_each(
-                    |(arg, to)| {
+                call.args
+                    .iter()
+                    .filter_map(|arg| Some((arg, arg.marked_text().strip_prefix("of=")?)))
+                    .for_each(|(arg, to)| {
                         let to = arg.with_text(to);
-                        self.add(Kind::Write, &to);
-                    },
-                );
+                        self.add_arg(PathChangeKind::Write, &to);
+                    });
             }
             "sed" | "gsed" | "perl" | "ruby" => self.in_place(),
-            "rsync" => self.rsync(),
+            "rsync" => self.add_rsync(),
             "scp" => {
-                let to = Options::read(&call.args, "iPFoclSJ", &[]).operands.pop();
+                let to = CommandOptions::read(&call.args, "iPFoclSJ", &[]).operands.pop();
                 to.filter(|to| !to.text().contains(':')).into_iter().for_each(|to| {
-                    self.add(Kind::Write, to);
+                    self.add_arg(PathChangeKind::Write, to);
                 });
             }
-            "curl" | "wget" | "aria2c" => self.download(),
-            "tar" | "bsdtar" => self.tar(),
-            "git" => self.git(),
-            "gio" if call.arg(0) == Some("trash") => call.args[1..].iter().for_each(|arg| {
-                self.add(Kind::Remove, arg).recursive = true;
+            "curl" | "wget" | "aria2c" => self.add_download(),
+            "tar" | "bsdtar" => self.add_tar(),
+            "git" => self.add_git(),
+            "gio" if call.arg_text(0) == Some("trash") => call.args[1..].iter().for_each(|arg| {
+                self.add_arg(PathChangeKind::Remove, arg).recursive = true;
             }),
-            "apply_patch" | "applypatch" | "patch" => self.patched(),
-            "vim" | "nvim" | "vi" | "ex" | "ed" => self.editor(),
-            "unzip" => {
-                let into = Options::read(&call.args, "dxP", &[]).value('d', "\0").map(str::to_owned);
-                if let Some(into) = into {
-                    self.unpacked(&into);
-                }
-            }
+            "apply_patch" | "applypatch" | "patch" => self.add_patched(),
+            "vim" | "nvim" | "vi" | "ex" | "ed" => self.add_editor(),
+            "unzip" | "7z" | "7za" | "7zz" => self.add_unzip(),
+            "mount" => self.add_mount(),
             "sort" => {
-                let out = Options::read(&call.args, "oktST", &["output"]);
+                let out = CommandOptions::read(&call.args, "oktST", &["output"]);
                 let out = out.value('o', "output").map(str::to_owned);
                 if let Some(out) = out {
-                    self.text(Kind::Write, &out);
+                    self.add_text(PathChangeKind::Write, &out);
                 }
             }
-            "awk" | "gawk" | "mawk" | "nawk" => self.awk(),
-            "zip" => self.zip(),
-            "7z" | "7za" | "7zz" if call.has(&["-sdel"]) => {
-                // The command, the archive, then what goes into it and away.
-                for arg in call.operands().skip(2) {
-                    self.add(Kind::Move, arg).recursive = true;
-                }
-            }
-            "docker" | "podman" if call.arg(0) == Some("cp") => {
+            "awk" | "gawk" | "mawk" | "nawk" => self.add_awk(),
+            "zip" => self.add_zip(),
+            "docker" | "podman" if call.arg_text(0) == Some("cp") => {
                 let to = call.operands().last().filter(|to| !to.text().contains(':'));
                 if let Some(to) = to {
-                    self.add(Kind::Write, to);
+                    self.add_arg(PathChangeKind::Write, to);
                 }
             }
             "Remove-Item" | "ri" | "del" | "rd" => call.operands().for_each(|arg| {
-                self.add(Kind::Remove, arg).recursive = true;
+                self.add_arg(PathChangeKind::Remove, arg).recursive = true;
             }),
             _ => {}
         }
-        self.code();
+        self.add_code();
     }
 
-    fn mode(&mut self) {
+    fn add_mode(&mut self) {
         let call = self.call;
-        let options = Options::read(
+        let options = CommandOptions::read(
             &call.args,
-            if call.is(&["setfacl"]) { "mxM" } else { "" },
+            if call.is_any_of(&["setfacl"]) { "mxM" } else { "" },
             &["reference", "modify", "remove", "from"],
         );
-        let recursive = options.has('R') || options.has_long("recursive");
-        let skip = usize::from(!(options.has_long("reference") || call.is(&["setfacl"])));
+        let recursive = options.has_short('R') || options.has_long("recursive");
+        let skip = usize::from(!(options.has_long("reference") || call.is_any_of(&["setfacl"])));
         // A mode such as `-x` or `-rwx` looks like options.
         let dashed = call.args.iter().any(|arg| {
             arg.text().len() > 1
@@ -193,55 +218,65 @@ impl Finder<'_, '_> {
                 && arg.text()[1..].chars().all(|ch| "rwxstXi".contains(ch))
         });
         for arg in options.operands.into_iter().skip(if dashed { 0 } else { skip }) {
-            self.add(Kind::Mode, arg).recursive = recursive;
+            self.add_arg(PathChangeKind::Mode, arg).recursive = recursive;
         }
     }
 
-    fn git(&mut self) {
-        let Some(git) = super::git::git(self.script, self.call) else { return };
+    fn add_git(&mut self) {
+        let Some(git) = super::git::git_call(self.script, self.call) else { return };
         let dir = git.dir.as_deref();
         for arg in &git.args {
-            if let Some(out) = arg.marked().strip_prefix("--output=") {
+            if let Some(out) = arg.marked_text().strip_prefix("--output=") {
                 let target = self.script.target_in(out, dir);
-                self.push(Change::new(target, Kind::Write, arg.span));
+                self.push(PathChange::new(target, PathChangeKind::Write, arg.span));
             }
         }
         match git.sub.as_str() {
-            "apply" | "am" => self.patched(),
+            "apply" | "am" => self.add_patched(),
             "checkout" | "restore" => {
                 let dashes = git.args.iter().position(|arg| arg.text() == "--").map_or(0, |at| at + 1);
                 let paths = git.args[dashes..]
                     .iter()
                     .filter(|arg| arg.text().contains('/') && !arg.text().starts_with('-'));
                 for arg in paths {
-                    let target = self.script.target_in(arg.marked(), dir);
-                    let change = self.push(Change::new(target, Kind::Write, arg.span));
+                    let target = self.script.target_in(arg.marked_text(), dir);
+                    let change = self.push(PathChange::new(target, PathChangeKind::Write, arg.span));
                     change.edited = true;
                 }
             }
-            _ => {}
+            "clone" => self.add_clone(git),
+            "reset" | "pull" | "merge" | "rebase" | "switch" | "stash" | "clean" | "revert"
+            | "cherry-pick" | "read-tree" | "checkout-index" => {}
+            _ => return self.add_worktree(git),
         }
+        // Which files of another working tree it changes is not known.
+        if let Some(dir) = dir.filter(|dir| *dir != self.script.cwd && git.sub != "clone") {
+            self.push(PathChange::new(PathTarget::from_path(dir), PathChangeKind::Write, self.call.span()));
+        }
+    }
+
+    fn add_worktree(&mut self, git: &super::git::GitCall) {
         if git.sub == "worktree" && git.args.first().is_some_and(|arg| arg.text() == "remove") {
             for arg in git.args[1..].iter().filter(|arg| !arg.text().starts_with('-')) {
-                let target = self.script.target_in(arg.marked(), git.dir.as_deref());
-                self.push(Change::new(target, Kind::Remove, arg.span)).recursive = true;
+                let target = self.script.target_in(arg.marked_text(), git.dir.as_deref());
+                self.push(PathChange::new(target, PathChangeKind::Remove, arg.span)).recursive = true;
             }
         }
     }
 
-    fn code(&mut self) {
-        let Some(code) = code::code(self.script, self.call) else { return };
-        for (what, texts) in code::removals(&code) {
+    fn add_code(&mut self) {
+        let Some(code) = code::interpreter_code(self.script, self.call) else { return };
+        for (what, texts) in code::code_removals(&code) {
             for text in texts {
                 let mut raw = String::new();
-                super::marks::mark(&text, true, &mut raw);
+                super::marks::mark_text(&text, true, &mut raw);
                 let target = self.script.target_in(&raw, self.call.dir.as_deref());
                 let span = self.call.span();
-                self.push(Change::new(target, what, span)).recursive = true;
+                self.push(PathChange::new(target, what, span)).recursive = true;
             }
         }
-        for text in code::writes(&code) {
-            self.text(Kind::Write, &text);
+        for text in code::written_files(&code) {
+            self.add_text(PathChangeKind::Write, &text);
         }
     }
 }

@@ -1,23 +1,23 @@
 //! Private keys, passwords and tokens: which files hold them, and which commands read them.
 
-use super::call::{Arg, Call};
+use super::call::{CallArg, CommandCall};
 use super::code;
 use super::marks::may_be;
-use super::script::Script;
-use super::target::Target;
+use super::script::JudgedScript;
+use super::target::PathTarget;
 use crate::decision::Span;
 use crate::shell::RedirectKind;
 
 /// A command's use of a secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Use {
-    /// What it is, for a person.
+pub(crate) struct SecretUse {
+    /// The kind of secret, for a person.
     pub(crate) what: String,
-    /// Whether nobody but root has any business with it.
+    /// True if nobody but root has any business with it.
     pub(crate) refused: bool,
-    /// Whether the command only names it to somebody who needs it, such as `ssh -i`.
+    /// True if the command only names it to somebody who needs it, such as `ssh -i`.
     pub(crate) handed: bool,
-    /// Where it is named.
+    /// The place in the script that names it.
     pub(crate) span: Span,
 }
 
@@ -54,7 +54,7 @@ const FILES: [&[&str]; 30] = [
     &["key4.db"],
 ];
 
-/// What the first names of [`FILES`] begin with.
+/// Bytes with which the first names of [`FILES`] begin.
 static FIRST: [bool; 256] = {
     let (mut table, mut at) = ([false; 256], 0);
     while at < FILES.len() {
@@ -64,19 +64,22 @@ static FIRST: [bool; 256] = {
     table
 };
 
-/// Whether a file holds secrets: what it is, and whether reading it is refused.
-pub(crate) fn secret(target: &Target) -> Option<(&'static str, bool)> {
+/// The kind of secrets in a file, if it holds any, and true if reading it is refused.
+pub(crate) fn secret_file(target: &PathTarget) -> Option<(&'static str, bool)> {
     let name = target.name();
     if name.rsplit('.').next() == Some("pub") {
         return None;
     }
-    if target.is(&["etc", "shadow"]) || target.is(&["etc", "gshadow"]) || target.is(&["etc", "shadow-"]) {
+    if target.is_place(&["etc", "shadow"])
+        || target.is_place(&["etc", "gshadow"])
+        || target.is_place(&["etc", "shadow-"])
+    {
         return Some(("the system's password hashes", true));
     }
     if target.parts.first().is_some_and(|first| first == "proc") && name == "environ" && target.rooted {
         return Some(("another process's environment", false));
     }
-    if let Some(rest) = target.behind(&[".ssh"]) {
+    if let Some(rest) = target.names_behind(&[".ssh"]) {
         return match rest.first().map(String::as_str) {
             Some("known_hosts" | "known_hosts.old" | "config" | "authorized_keys" | "authorized_keys2") => {
                 None
@@ -103,7 +106,10 @@ pub(crate) fn secret(target: &Target) -> Option<(&'static str, bool)> {
         first.is_none_or(|first| !first.is_ascii_alphanumeric() || FIRST[usize::from(*first)])
     };
     if target.parts.iter().any(may_begin)
-        && FILES.iter().filter(said).any(|names| target.behind(names).is_some_and(|rest| rest.len() <= 2))
+        && FILES
+            .iter()
+            .filter(said)
+            .any(|names| target.names_behind(names).is_some_and(|rest| rest.len() <= 2))
     {
         return Some(("stored credentials", false));
     }
@@ -181,24 +187,24 @@ const BLIND: [&str; 60] = [
 ];
 
 /// The secrets that a command reads, computed once.
-pub(crate) fn uses<'c>(script: &Script<'_>, call: &'c Call<'_>) -> &'c [Use] {
-    call.uses.get_or_init(|| read(script, call))
+pub(crate) fn secret_uses<'c>(script: &JudgedScript<'_>, call: &'c CommandCall<'_>) -> &'c [SecretUse] {
+    call.uses.get_or_init(|| read_uses(script, call))
 }
 
 /// Signs in one argument behind which the rest is taken for a path with such signs in it.
 const SIGNS: usize = 8;
 
-fn read(script: &Script<'_>, call: &Call<'_>) -> Vec<Use> {
+fn read_uses(script: &JudgedScript<'_>, call: &CommandCall<'_>) -> Vec<SecretUse> {
     let mut found = Vec::new();
     for (kind, arg) in &call.redirects {
         if matches!(kind, RedirectKind::Read | RedirectKind::ReadWrite) {
-            found.extend(used(script, call, arg, arg.marked(), false));
+            found.extend(secret_use(script, call, arg, arg.marked_text(), false));
         }
     }
-    let uploads = call.is(&["aws", "gh", "gcloud"])
-        && call.has(&["s3", "s3api", "gist", "release", "storage", "issue", "pr"])
-        && !call.has(&["ls", "list", "view"]);
-    if call.is(&["sftp", "ftp", "lftp", "tftp"]) {
+    let uploads = call.is_any_of(&["aws", "gh", "gcloud"])
+        && call.has_any(&["s3", "s3api", "gist", "release", "storage", "issue", "pr"])
+        && !call.has_any(&["ls", "list", "view"]);
+    if call.is_any_of(&["sftp", "ftp", "lftp", "tftp"]) {
         // What is typed into it.
         for (_, arg) in call
             .redirects
@@ -206,15 +212,17 @@ fn read(script: &Script<'_>, call: &Call<'_>) -> Vec<Use> {
             .filter(|(kind, _)| matches!(kind, RedirectKind::HereString | RedirectKind::HereDocument))
         {
             found.extend(
-                arg.marked().split_whitespace().filter_map(|part| used(script, call, arg, part, false)),
+                arg.marked_text()
+                    .split_whitespace()
+                    .filter_map(|part| secret_use(script, call, arg, part, false)),
             );
         }
     }
     if BLIND.contains(&call.program.as_str()) && !uploads || call.program.is_empty() {
         return found;
     }
-    if call.is(&["git"])
-        && !super::git::git(script, call)
+    if call.is_any_of(&["git"])
+        && !super::git::git_call(script, call)
             .is_some_and(|git| matches!(git.sub.as_str(), "add" | "diff" | "hash-object"))
     {
         return found;
@@ -226,16 +234,16 @@ fn read(script: &Script<'_>, call: &Call<'_>) -> Vec<Use> {
         }
         let text = arg.text();
         if std::mem::take(&mut skip_next) {
-            found.extend(used(script, call, arg, arg.marked(), true));
+            found.extend(secret_use(script, call, arg, arg.marked_text(), true));
             continue;
         }
         skip_next = hands_over(&call.program, text);
         if skip_next || is_pattern(call, at) {
             continue;
         }
-        let marked = arg.marked();
+        let marked = arg.marked_text();
         if let Some(path) = marked.strip_prefix("file://") {
-            found.extend(used(script, call, arg, path, false));
+            found.extend(secret_use(script, call, arg, path, false));
             continue;
         }
         let starts =
@@ -249,13 +257,13 @@ fn read(script: &Script<'_>, call: &Call<'_>) -> Vec<Use> {
             let ends: &[char] = if number < SIGNS { &[':', ','] } else { &['=', '@', ':', ','] };
             let part = marked[start..].split(ends).next().unwrap_or_default();
             if !part.starts_with("//") && !part.is_empty() {
-                found.extend(used(script, call, arg, part, false));
+                found.extend(secret_use(script, call, arg, part, false));
             }
         }
     }
-    if let Some(code) = code::code(script, call) {
-        for literal in code::literals(&code) {
-            found.extend(used(script, call, &call.path, &literal, false));
+    if let Some(code) = code::interpreter_code(script, call) {
+        for literal in code::string_literals(&code) {
+            found.extend(secret_use(script, call, &call.path, &literal, false));
         }
     }
     found
@@ -274,28 +282,34 @@ fn hands_over(program: &str, option: &str) -> bool {
     }
 }
 
-/// Whether an argument is what is searched for, not where.
-fn is_pattern(call: &Call<'_>, at: usize) -> bool {
-    call.is(&["grep", "egrep", "fgrep", "rg", "ag", "sed", "awk", "gawk", "jq"])
+/// Reports whether an argument is the pattern of a search, not a place to search in.
+fn is_pattern(call: &CommandCall<'_>, at: usize) -> bool {
+    call.is_any_of(&["grep", "egrep", "fgrep", "rg", "ag", "sed", "awk", "gawk", "jq"])
         && call.args[..at].iter().all(|arg| arg.text().starts_with('-'))
         && !call.args[..at].iter().any(|arg| matches!(arg.text(), "-e" | "-f"))
 }
 
-fn used(script: &Script<'_>, call: &Call<'_>, arg: &Arg, part: &str, handed: bool) -> Option<Use> {
+fn secret_use(
+    script: &JudgedScript<'_>,
+    call: &CommandCall<'_>,
+    arg: &CallArg,
+    part: &str,
+    handed: bool,
+) -> Option<SecretUse> {
     // Programs expand `~` themselves in places where the shell does not.
     let tilde = part.strip_prefix("~/").map(|rest| format!("{}/{rest}", super::marks::TILDE));
     let target = script.target_in(tilde.as_deref().unwrap_or(part), call.dir.as_deref());
-    let (what, refused) = secret(&target)?;
+    let (what, refused) = secret_file(&target)?;
     if what == "the project's secrets"
-        && call.is(&["source", ".", "docker", "podman", "docker-compose", "cp", "dotenv", "diff"])
+        && call.is_any_of(&["source", ".", "docker", "podman", "docker-compose", "cp", "dotenv", "diff"])
     {
         return None;
     }
-    Some(Use { what: format!("{what} ({})", target.shown()), refused, handed, span: arg.span })
+    Some(SecretUse { what: format!("{what} ({})", target.display_text()), refused, handed, span: arg.span })
 }
 
-/// Whether a variable's name says that it holds a secret.
-pub(crate) fn secret_name(name: &str) -> bool {
+/// Reports whether a variable holds a secret by its name.
+pub(crate) fn is_secret_name(name: &str) -> bool {
     let name = name.to_uppercase();
     let has = |part: &str| name.split('_').any(|word| word == part);
     ["SECRET", "PASSWORD", "PASSWD", "TOKEN", "APIKEY", "CREDENTIALS", "PASSPHRASE", "PAT"]
@@ -304,41 +318,44 @@ pub(crate) fn secret_name(name: &str) -> bool {
         || (has("KEY") && ["API", "ACCESS", "PRIVATE", "SIGNING", "SERVICE"].iter().any(|part| has(part)))
 }
 
-/// Whether a command prints a secret that is kept in no file of its own.
-pub(crate) fn prints(call: &Call<'_>) -> bool {
+/// Reports whether a command prints a secret that is kept in no file of its own.
+pub(crate) fn prints_secret(call: &CommandCall<'_>) -> bool {
     match call.program.as_str() {
         "gpg" | "gpg2" => call.args.iter().any(|arg| arg.text().starts_with("--export-secret")),
         "security" => {
             call.args.first().is_some_and(|arg| {
                 matches!(arg.text(), "find-generic-password" | "find-internet-password" | "dump-keychain")
-            }) && (call.has(&["-w", "-g", "-d"]))
+            }) && (call.has_any(&["-w", "-g", "-d"]))
         }
-        "secret-tool" => call.arg(0) == Some("lookup"),
+        "secret-tool" => call.arg_text(0) == Some("lookup"),
         "gh" => {
-            call.arg(0) == Some("auth") && (call.arg(1) == Some("token") || call.has(&["--show-token", "-t"]))
+            call.arg_text(0) == Some("auth")
+                && (call.arg_text(1) == Some("token") || call.has_any(&["--show-token", "-t"]))
         }
-        "pass" => call.arg(0) == Some("show"),
-        "gcloud" => call.has(&["print-access-token", "print-identity-token"]),
-        "op" => call.arg(0) == Some("read"),
-        "vault" => call.has(&["read"]) || call.arg(0) == Some("kv") && call.arg(1) == Some("get"),
+        "pass" => call.arg_text(0) == Some("show"),
+        "gcloud" => call.has_any(&["print-access-token", "print-identity-token"]),
+        "op" => call.arg_text(0) == Some("read"),
+        "vault" => {
+            call.has_any(&["read"]) || call.arg_text(0) == Some("kv") && call.arg_text(1) == Some("get")
+        }
         "kubectl" => {
-            call.has(&["get"])
-                && call.has(&["secret", "secrets"])
+            call.has_any(&["get"])
+                && call.has_any(&["secret", "secrets"])
                 && call.args.iter().any(|arg| {
                     ["-oyaml", "-ojson", "yaml", "json"].contains(&arg.text()) || arg.text().contains(".data")
                 })
         }
-        "git" => call.arg(0) == Some("credential") && call.arg(1) == Some("fill"),
+        "git" => call.arg_text(0) == Some("credential") && call.arg_text(1) == Some("fill"),
         _ => false,
     }
 }
 
-/// Whether a command prints the whole environment, or a secret of it.
-pub(crate) fn dumps_environment(call: &Call<'_>) -> bool {
+/// Reports whether a command prints the whole environment, or a secret of it.
+pub(crate) fn dumps_environment(call: &CommandCall<'_>) -> bool {
     match call.program.as_str() {
         "printenv" => {
             let mut names = call.operands().peekable();
-            names.peek().is_none() || names.any(|name| secret_name(name.text()))
+            names.peek().is_none() || names.any(|name| is_secret_name(name.text()))
         }
         "env" => {
             let rest: Vec<_> =
@@ -349,7 +366,7 @@ pub(crate) fn dumps_environment(call: &Call<'_>) -> bool {
         }
         "export" | "declare" | "typeset" => {
             call.args.iter().all(|arg| matches!(arg.text(), "-p" | "-x" | "-px" | "-xp"))
-                && (!call.args.is_empty() || call.is(&["export"]))
+                && (!call.args.is_empty() || call.is_any_of(&["export"]))
         }
         "set" => call.args.is_empty(),
         // BSD's `e`: the environment of every process.
@@ -358,13 +375,15 @@ pub(crate) fn dumps_environment(call: &Call<'_>) -> bool {
     }
 }
 
-/// Whether a word is made of a variable that holds a secret by its name.
-pub(crate) fn names_secret(word: &crate::shell::Word) -> bool {
+/// Reports whether a word is made of a variable that holds a secret by its name.
+pub(crate) fn names_secret(word: &crate::shell::ShellWord) -> bool {
     word.pieces.iter().any(|piece| match piece {
-        crate::shell::Piece::Variable(name) => secret_name(name),
-        crate::shell::Piece::Dynamic(text) => text.strip_prefix("${").is_some_and(|rest| {
-            secret_name(rest.split(|ch: char| !ch.is_alphanumeric() && ch != '_').next().unwrap_or_default())
+        crate::shell::WordPiece::Variable(name) => is_secret_name(name),
+        crate::shell::WordPiece::Dynamic(text) => text.strip_prefix("${").is_some_and(|rest| {
+            is_secret_name(
+                rest.split(|ch: char| !ch.is_alphanumeric() && ch != '_').next().unwrap_or_default(),
+            )
         }),
-        crate::shell::Piece::Literal { .. } => false,
+        crate::shell::WordPiece::Literal { .. } => false,
     })
 }

@@ -1,12 +1,15 @@
 //! Examples of rules, and the small world in which they are judged.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use crate::event::{Event, Origin, World};
-use crate::fetch::Lists;
-use crate::xpia::{Level, XpiaSettings};
+use amplihack_utils::agent_binary::AgentBinary;
 
-/// What an example is.
+use crate::event::{Event, Origin, World};
+use crate::fetch::DomainLists;
+use crate::xpia::{XpiaLevel, XpiaSettings};
+
+/// The kind of an example.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExampleKind {
     /// A shell script.
@@ -17,76 +20,76 @@ pub enum ExampleKind {
     Read,
     /// An address that is fetched.
     Fetch,
-    /// What a tool printed.
+    /// The output of a tool.
     Output,
 }
 
-/// One example. It is judged in [`ExampleWorld::CWD`], on the branch `feature/x` unless it says otherwise.
+/// An example. It is judged in [`ExampleWorld::CWD`], on the branch `feature/x` unless it names another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Example {
-    /// What `text` is.
+pub struct RuleExample {
+    /// The kind of `text`.
     pub kind: ExampleKind,
     /// The script, path or URL.
     pub text: &'static str,
     /// The branch that is checked out; empty: it is not known.
     pub branch: &'static str,
-    /// Whether there are uncommitted changes.
+    /// True if there are uncommitted changes.
     pub dirty: bool,
-    /// Whether the strictest level of `XPIA_SECURITY_LEVEL` holds.
+    /// True if the strictest level of `XPIA_SECURITY_LEVEL` holds.
     pub strict: bool,
 }
 
-const fn example(kind: ExampleKind, text: &'static str) -> Example {
-    Example { kind, text, branch: "feature/x", dirty: false, strict: false }
+const fn new_example(kind: ExampleKind, text: &'static str) -> RuleExample {
+    RuleExample { kind, text, branch: "feature/x", dirty: false, strict: false }
 }
 
-pub(crate) const fn sh(text: &'static str) -> Example {
-    example(ExampleKind::Shell, text)
+pub(crate) const fn shell_example(text: &'static str) -> RuleExample {
+    new_example(ExampleKind::Shell, text)
 }
 
-pub(crate) const fn write(text: &'static str) -> Example {
-    example(ExampleKind::Write, text)
+pub(crate) const fn write_example(text: &'static str) -> RuleExample {
+    new_example(ExampleKind::Write, text)
 }
 
-pub(crate) const fn read(text: &'static str) -> Example {
-    example(ExampleKind::Read, text)
+pub(crate) const fn read_example(text: &'static str) -> RuleExample {
+    new_example(ExampleKind::Read, text)
 }
 
-pub(crate) const fn fetch(text: &'static str) -> Example {
-    example(ExampleKind::Fetch, text)
+pub(crate) const fn fetch_example(text: &'static str) -> RuleExample {
+    new_example(ExampleKind::Fetch, text)
 }
 
-pub(crate) const fn output(text: &'static str) -> Example {
-    example(ExampleKind::Output, text)
+pub(crate) const fn output_example(text: &'static str) -> RuleExample {
+    new_example(ExampleKind::Output, text)
 }
 
-impl Example {
-    pub(crate) const fn on(mut self, branch: &'static str) -> Self {
+impl RuleExample {
+    pub(crate) const fn on_branch(mut self, branch: &'static str) -> Self {
         self.branch = branch;
         self
     }
 
-    pub(crate) const fn dirty(mut self) -> Self {
+    pub(crate) const fn with_dirty_tree(mut self) -> Self {
         self.dirty = true;
         self
     }
 
-    pub(crate) const fn strictest(mut self) -> Self {
+    pub(crate) const fn at_strictest_level(mut self) -> Self {
         self.strict = true;
         self
     }
 
-    /// What the user's variables say: `denied.example` is denied, `allowed.example` allowed.
-    pub fn settings(&self) -> XpiaSettings {
+    /// The settings of the example's user: `denied.example` is denied, `allowed.example` allowed.
+    pub fn xpia_settings(&self) -> XpiaSettings {
         XpiaSettings {
-            level: if self.strict { Level::Strict } else { Level::default() },
-            lists: Lists::from_text("denied.example", "allowed.example"),
+            level: if self.strict { XpiaLevel::Strict } else { XpiaLevel::default() },
+            lists: DomainLists::from_text("denied.example", "allowed.example"),
             ..XpiaSettings::default()
         }
     }
 
     /// The world that it is judged in.
-    pub fn world(&self) -> ExampleWorld {
+    pub fn example_world(&self) -> ExampleWorld {
         ExampleWorld { branch: self.branch, dirty: self.dirty }
     }
 
@@ -117,6 +120,10 @@ impl ExampleWorld {
     pub const HOME: &'static str = "/home/u";
     /// The directory that `AMPLIHACK_HOME` names.
     pub const STATE: &'static str = "/srv/ah/state";
+    /// The directory that `CLAUDE_CONFIG_DIR` names.
+    pub const CLAUDE: &'static str = "/srv/claude";
+    /// The directory that the session was launched in, where that is another one.
+    pub const LAUNCHED: &'static str = "/srv/launched/repo";
 }
 
 impl Default for ExampleWorld {
@@ -145,8 +152,40 @@ impl World for ExampleWorld {
         Some(PathBuf::from(Self::HOME))
     }
 
-    fn state(&self) -> Vec<PathBuf> {
-        vec![Path::new(Self::HOME).join(".amplihack"), PathBuf::from(Self::STATE)]
+    fn state_directories(&self) -> Vec<PathBuf> {
+        let launch = Path::new(Self::HOME).join(".amplihack/sessions/s1/hooks");
+        vec![Path::new(Self::HOME).join(".amplihack"), PathBuf::from(Self::STATE), launch]
+    }
+
+    fn guard_directories(&self) -> Vec<(PathBuf, &'static str)> {
+        vec![(PathBuf::from(Self::CLAUDE), ".claude")]
+    }
+
+    fn guard_programs(&self) -> Vec<PathBuf> {
+        vec![Path::new(Self::HOME).join(".local/bin/amplihack")]
+    }
+
+    fn kept_directories(&self) -> Vec<PathBuf> {
+        vec![PathBuf::from(Self::LAUNCHED)]
+    }
+
+    fn env_variable(&self, name: &str) -> Option<String> {
+        let value = match name {
+            "AMPLIHACK_HOME" => Self::STATE,
+            "CLAUDE_CONFIG_DIR" => Self::CLAUDE,
+            _ => return None,
+        };
+        Some(value.to_owned())
+    }
+
+    /// The lines of examples; the real table is the agents'.
+    fn reaches_no_model(&self, agent: AgentBinary, args: &[OsString]) -> bool {
+        const WORDS: [&str; 8] =
+            ["--help", "--version", "mcp", "doctor", "auth", "login", "help", "extensions"];
+        let words: Vec<_> = args.iter().filter_map(|arg| arg.to_str()).collect();
+        words.first().is_some_and(|first| WORDS.contains(first))
+            || matches!(words[..], ["exec", "--help"])
+            || agent == AgentBinary::Claude && matches!(words[..], ["-v"])
     }
 
     fn git_alias(&self, _: &Path, name: &str) -> Option<String> {

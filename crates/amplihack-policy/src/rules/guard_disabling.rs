@@ -1,217 +1,261 @@
-//! This plane's own files, variables and programs: what an agent must not switch off.
+//! The guard's own files, variables and programs, which an agent must not switch off.
 
-use super::call::base;
-use super::example::{sh, write};
-use super::place;
-use super::{Ctx, Hit, Pack, Rule, code};
+use super::call::base_name;
+use super::example::{shell_example, write_example};
+use super::raw_agent::is_agent;
+use super::target::TargetCoverage;
+use super::{BuiltinRule, RuleContext, RuleHit, RulePack, code};
 use crate::decision::{Decision, RuleId};
 use crate::shell::RedirectKind;
 
-pub(super) static RULES: &[Rule] = &[
-    Rule {
+pub(super) static RULES: &[BuiltinRule] = &[
+    BuiltinRule {
         id: RuleId::new("guard_disabling/own-files"),
-        pack: Pack::GuardDisabling,
+        pack: RulePack::GuardDisabling,
         harm: "hooks are no longer asked, the policy is another one, or the audit is gone",
         decision: Decision::Deny,
         matches: &[
-            sh("rm -rf ~/.amplihack"),
-            sh("echo '{}' > .claude/settings.json"),
-            sh("sed -i s/hooks/x/ ~/.claude/settings.json"),
-            sh("rm -rf ~/.claude"),
-            sh("cd ~/.claude && rm settings.json"),
-            sh("cp x .github/hooks/pre-tool-use"),
-            sh("truncate -s 0 ~/.claude/logs/xpia/rust_security_20260101.log"),
-            sh("chmod -x /usr/local/bin/amplihack-hooks"),
-            sh("mv ~/.codex/hooks.json /tmp"),
-            sh("rm -f ~/.claude/settings*.json"),
-            sh("tee ~/.config/amplihack/config.toml < x"),
-            sh("python3 -c \"open('.claude/settings.json','w').write('{}')\""),
-            sh(
+            shell_example("rm -rf ~/.amplihack"),
+            shell_example("echo '{}' > .claude/settings.json"),
+            shell_example("sed -i s/hooks/x/ ~/.claude/settings.json"),
+            shell_example("rm -rf ~/.claude"),
+            shell_example("cd ~/.claude && rm settings.json"),
+            shell_example("cp x .github/hooks/pre-tool-use"),
+            shell_example("truncate -s 0 ~/.claude/logs/xpia/rust_security_20260101.log"),
+            shell_example("chmod -x /usr/local/bin/amplihack-hooks"),
+            shell_example("mv ~/.codex/hooks.json /tmp"),
+            shell_example("rm -f ~/.claude/settings*.json"),
+            shell_example("tee ~/.config/amplihack/config.toml < x"),
+            shell_example("python3 -c \"open('.claude/settings.json','w').write('{}')\""),
+            shell_example(
                 "apply_patch <<'E'\n*** Begin Patch\n*** Update File: .claude/settings.json\n+x\n*** End Patch\nE",
             ),
-            sh("git apply <<'E'\n--- a/.claude/settings.json\n+++ b/.claude/settings.json\nE"),
-            sh("git checkout HEAD~3 -- .claude/settings.json"),
-            sh("vim -es -c 'w! ~/.claude/settings.json' -c q"),
-            sh("unzip -o x.zip -d ~/.claude"),
-            sh("echo {} > .CLAUDE/settings.json"),
-            sh("echo '{\"hooksConfig\":{\"enabled\":false}}' > .gemini/settings.json"),
-            sh("rm -f ~/.gemini/settings.json"),
-            sh("rm -rf ~/.gemini"),
-            sh("tar xf x.tar -C ~/.gemini"),
-            sh("cp t ~/.gemini/trustedFolders.json"),
-            sh("echo {} > ~/.config/amp/settings.jsonc"),
-            write(".claude/settings.json"),
-            write(".gemini/settings.json"),
-            write(".amp/settings.json"),
-            write("/home/u/.amplihack/bin/amplihack-hooks"),
-            write(".github/hooks/hooks.json"),
-            sh("rm -rf /srv/ah/state/sessions"),
-            sh("echo x > /srv/ah/state/sessions/s/hooks/hooks.json"),
-            sh("rm -rf /srv/ah"),
-            sh("mv /srv/ah /tmp/x"),
-            sh("chmod -R 777 /srv/ah"),
-            write("/srv/ah/state/audit/x.log"),
+            shell_example("git apply <<'E'\n--- a/.claude/settings.json\n+++ b/.claude/settings.json\nE"),
+            shell_example("git checkout HEAD~3 -- .claude/settings.json"),
+            shell_example("vim -es -c 'w! ~/.claude/settings.json' -c q"),
+            shell_example("unzip -o x.zip -d ~/.claude"),
+            shell_example("echo {} > .CLAUDE/settings.json"),
+            shell_example("echo '{\"hooksConfig\":{\"enabled\":false}}' > .gemini/settings.json"),
+            shell_example("rm -f ~/.gemini/settings.json"),
+            shell_example("rm -rf ~/.gemini"),
+            shell_example("tar xf x.tar -C ~/.gemini"),
+            shell_example("cp t ~/.gemini/trustedFolders.json"),
+            shell_example("echo {} > ~/.config/amp/settings.jsonc"),
+            write_example(".claude/settings.json"),
+            write_example(".gemini/settings.json"),
+            write_example(".amp/settings.json"),
+            write_example("/home/u/.amplihack/bin/amplihack-hooks"),
+            write_example(".github/hooks/hooks.json"),
+            write_example(".github/copilot/settings.json"),
+            write_example(".github/copilot/settings.local.json"),
+            shell_example("rm -rf /srv/ah/state/sessions"),
+            shell_example("echo x > /srv/ah/state/sessions/s/hooks/hooks.json"),
+            shell_example("rm -rf /srv/ah"),
+            shell_example("mv /srv/ah /tmp/x"),
+            shell_example("chmod -R 777 /srv/ah"),
+            write_example("/srv/ah/state/audit/x.log"),
+            shell_example("rm -rf $AMPLIHACK_HOME/sessions"),
+            shell_example("rm -rf ~/.claude/plugins; touch ~/.claude/plugins"),
+            shell_example("mv ~/.claude/plugins x"),
+            shell_example("find ~ -name hooks -type d -exec rm -rf {} +"),
+            shell_example("find ~ -name '*.json' -delete"),
+            write_example("/srv/claude/settings.json"),
+            shell_example("echo {} > \"$CLAUDE_CONFIG_DIR/settings.json\""),
+            shell_example("echo {} > ${CLAUDE_CONFIG_DIR:-$HOME/.claude}/settings.json"),
+            shell_example("rm -rf /srv/claude"),
+            shell_example("find /srv -name claude -exec rm -rf {} +"),
+            shell_example("ln -s ~/.config/amplihack cfg; echo 'disable=[]' > cfg/policy.toml"),
+            shell_example("ln -s ~/.config; cd .config/amplihack && touch policy.toml"),
+            shell_example("mount --bind ~/.config/amplihack m; cp x m/policy.toml"),
+            shell_example("ln ~/.config/amplihack/policy.toml p"),
+            shell_example("cp -r d/. ~/.config/"),
+            shell_example("cp -a .claude ~/"),
+            shell_example("rsync -a d/ ~/.config/"),
+            shell_example("rm -rf ~/.config"),
+            shell_example("tar xf a.tar -C ~"),
+            shell_example("tar -xzf a.tgz --directory=$HOME"),
+            shell_example("cd && tar xf a.tar"),
+            shell_example("unzip a.zip -d ~"),
+            shell_example("git clone https://e.example/x ~/.config/amplihack"),
+            shell_example("cd ~/.config && git clone https://e.example/amplihack.git"),
+            shell_example("git -C ~/.config/amplihack checkout HEAD~1"),
+            shell_example("mount -t tmpfs none ~/.claude"),
+            shell_example("mv x ~/.local/bin/amplihack"),
+            shell_example("ln -sf /bin/true ~/.local/bin/amplihack"),
+            write_example("/home/u/.local/bin/amplihack"),
         ],
         not_matches: &[
-            sh("cat .claude/settings.json"),
-            sh("cat .gemini/settings.json"),
-            sh("mkdir -p .gemini/commands && touch .gemini/commands/x.toml"),
-            sh("ls ~/.amplihack"),
-            sh("mkdir -p .claude/agents && touch .claude/agents/x.md"),
-            sh("rm target/debug/amplihack-hooks"),
-            sh("touch .github/workflows/ci.yml"),
-            sh("git apply <<'E'\n--- a/src/a.rs\n+++ b/src/a.rs\nE"),
-            sh("git checkout HEAD -- src/main.rs"),
-            sh("unzip x.zip -d vendor"),
-            sh("touch /srv/ah/other && rm -rf /srv/ah/other"),
-            sh("cp ~/.local/share/amplihack/worktrees/proj/x/a ~/.local/share/amplihack/worktrees/proj/x/b"),
-            write("src/settings.json"),
-            write(".github/workflows/ci.yml"),
-            write("/home/u/.local/share/amplihack/worktrees/proj/x/src/main.rs"),
+            shell_example("cat .claude/settings.json"),
+            shell_example("cat .gemini/settings.json"),
+            shell_example("mkdir -p .gemini/commands && touch .gemini/commands/x.toml"),
+            shell_example("ls ~/.amplihack"),
+            shell_example("mkdir -p .claude/agents && touch .claude/agents/x.md"),
+            shell_example("rm target/debug/amplihack-hooks"),
+            shell_example("touch .github/workflows/ci.yml"),
+            shell_example("git apply <<'E'\n--- a/src/a.rs\n+++ b/src/a.rs\nE"),
+            shell_example("git checkout HEAD -- src/main.rs"),
+            shell_example("unzip x.zip -d vendor"),
+            shell_example("touch /srv/ah/other && rm -rf /srv/ah/other"),
+            shell_example(
+                "cp ~/.local/share/amplihack/worktrees/proj/x/a ~/.local/share/amplihack/worktrees/proj/x/b",
+            ),
+            shell_example("ln -s ~/.config/amplihack cfg; cat cfg/policy.toml; rm cfg"),
+            shell_example("find ~ -name node_modules -type d -exec rm -rf {} +"),
+            shell_example("find . -name '*.json' -delete"),
+            shell_example("cp -r d ~/.config/"),
+            shell_example("cp -r src/. build/"),
+            shell_example("rsync -a src/ /srv/www/"),
+            shell_example("tar czf b.tgz -C ~ notes"),
+            shell_example("tar xf a.tar -C vendor"),
+            shell_example("tar xf a.tar"),
+            shell_example("sudo tar -C /usr/local -xzf go.tgz"),
+            shell_example("git clone https://e.example/amplihack"),
+            shell_example("git clone https://e.example/x ~/src/x"),
+            shell_example("mkdir -p ~/src/amplihack && touch ~/src/amplihack/x"),
+            shell_example("cp target/release/amplihack dist/"),
+            shell_example("mkdir -p ~/.claude/skills/x"),
+            write_example("src/settings.json"),
+            write_example(".github/workflows/ci.yml"),
+            write_example("/home/u/.local/share/amplihack/worktrees/proj/x/src/main.rs"),
         ],
         check: own_files,
     },
-    Rule {
+    BuiltinRule {
         id: RuleId::new("guard_disabling/own-commands"),
-        pack: Pack::GuardDisabling,
+        pack: RulePack::GuardDisabling,
         harm: "an agent gives itself the yes that only a person may give",
         decision: Decision::Deny,
         matches: &[
-            sh("amplihack uninstall"),
-            sh("amplihack install --agent claude"),
-            sh("amplihack policy allow-once 7f"),
-            sh("~/.amplihack/bin/amplihack config trust ."),
-            sh("echo y | amplihack uninstall"),
+            shell_example("amplihack uninstall"),
+            shell_example("amplihack install --agent claude"),
+            shell_example("amplihack policy allow-once 7f"),
+            shell_example("~/.amplihack/bin/amplihack config trust ."),
+            shell_example("echo y | amplihack uninstall"),
         ],
         not_matches: &[
-            sh("amplihack policy check 'ls'"),
-            sh("amplihack doctor"),
-            sh("echo amplihack uninstall"),
-            sh("amplihack config show"),
+            shell_example("amplihack policy check 'ls'"),
+            shell_example("amplihack doctor"),
+            shell_example("echo amplihack uninstall"),
+            shell_example("amplihack config show"),
         ],
         check: own_commands,
     },
-    Rule {
+    BuiltinRule {
         id: RuleId::new("guard_disabling/variables"),
-        pack: Pack::GuardDisabling,
+        pack: RulePack::GuardDisabling,
         harm: "a later session runs without this policy",
         decision: Decision::Deny,
         matches: &[
-            sh("AMPLIHACK_POLICY=observe claude"),
-            sh("export XPIA_ENABLED=0"),
-            sh("env XPIA_BLOCK_HIGH_RISK=false x"),
-            sh("claude --settings '{\"disableAllHooks\": true}'"),
-            sh("codex -c features.hooks=false exec x"),
-            sh("codex --disable hooks exec x"),
-            sh("amplihack --config policy=observe claude -p x"),
-            sh("amplihack claude --no-hooks -p x"),
-            sh("GEMINI_CLI_SYSTEM_SETTINGS_PATH=/tmp/x gemini -p x"),
+            shell_example("AMPLIHACK_POLICY=observe claude"),
+            shell_example("export XPIA_ENABLED=0"),
+            shell_example("env XPIA_BLOCK_HIGH_RISK=false x"),
+            shell_example("claude --settings '{\"disableAllHooks\": true}'"),
+            shell_example("codex -c features.hooks=false exec x"),
+            shell_example("codex --disable hooks exec x"),
+            shell_example("amplihack --config policy=observe claude -p x"),
+            shell_example("amplihack claude --no-hooks -p x"),
+            shell_example("GEMINI_CLI_SYSTEM_SETTINGS_PATH=/tmp/x gemini -p x"),
         ],
         not_matches: &[
-            sh("AMPLIHACK_POLICY=strict claude"),
-            sh("XPIA_ENABLED=true x"),
-            sh("echo XPIA_ENABLED=0"),
-            sh("XPIA_VERBOSE_FEEDBACK=1 x"),
+            shell_example("AMPLIHACK_POLICY=strict claude"),
+            shell_example("XPIA_ENABLED=true x"),
+            shell_example("echo XPIA_ENABLED=0"),
+            shell_example("XPIA_VERBOSE_FEEDBACK=1 x"),
         ],
-        check: variables,
+        check: check_variables,
     },
-    Rule {
+    BuiltinRule {
         id: RuleId::new("guard_disabling/killed"),
-        pack: Pack::GuardDisabling,
+        pack: RulePack::GuardDisabling,
         harm: "the guard or the launcher is ended from inside the session",
         decision: Decision::Deny,
         matches: &[
-            sh("pkill -f amplihack-hooks"),
-            sh("killall amplihack"),
-            sh("kill $(pgrep amplihack)"),
-            sh("kill -9 $PPID"),
-            sh("pgrep amplihack | xargs kill"),
-            sh("pkill -f 'hooks.*amplihack'"),
-            sh("setenforce 0"),
-            sh("ufw disable"),
-        ],
-        not_matches: &[sh("pkill -f my-server"), sh("kill 1234"), sh("pgrep amplihack")],
-        check: killed,
-    },
-    Rule {
-        id: RuleId::new("guard_disabling/nested-agent"),
-        pack: Pack::GuardDisabling,
-        harm: "another agent is started that asks nobody",
-        decision: Decision::Ask,
-        matches: &[
-            sh("claude -p x --dangerously-skip-permissions"),
-            sh("codex exec --dangerously-bypass-approvals-and-sandbox x"),
-            sh("copilot -p x --yolo"),
-            sh("claude -p x --permission-mode=bypassPermissions"),
-            sh("codex exec --sandbox=danger-full-access x"),
-            sh("gemini -y -p x"),
-            sh("gemini --approval-mode=yolo -p x"),
-            sh("gemini -p x --approval-mode yolo"),
+            shell_example("pkill -f amplihack-hooks"),
+            shell_example("killall amplihack"),
+            shell_example("kill $(pgrep amplihack)"),
+            shell_example("kill -9 $PPID"),
+            shell_example("pgrep amplihack | xargs kill"),
+            shell_example("pkill -f 'hooks.*amplihack'"),
+            shell_example("setenforce 0"),
+            shell_example("ufw disable"),
         ],
         not_matches: &[
-            sh("claude -p x"),
-            sh("grep -- --yolo README.md"),
-            sh("codex exec x"),
-            sh("gemini -p 'what is yolo'"),
-            sh("gemini --approval-mode=auto_edit -p yolo"),
+            shell_example("pkill -f my-server"),
+            shell_example("kill 1234"),
+            shell_example("pgrep amplihack"),
         ],
-        check: nested_agent,
+        check: check_killed,
     },
 ];
 
-/// Whether a command changes one of this plane's programs, wherever a look-up finds it.
-fn own_program(ctx: &Ctx<'_>) -> bool {
+/// Reports whether a command changes one of the guard's programs, wherever a look-up finds it.
+fn own_program(ctx: &RuleContext<'_>) -> bool {
     const CHANGE: [&str; 12] =
         ["cp", "mv", "rm", "ln", "install", "tee", "dd", "chmod", "truncate", "unlink", "shred", "sed"];
     let Some(call) = ctx.call() else { return false };
-    let arguments = call.args.iter().filter(|_| call.is(&CHANGE));
+    let arguments = call.args.iter().filter(|_| call.is_any_of(&CHANGE));
     let written = call
         .redirects
         .iter()
         .filter(|(kind, _)| matches!(kind, RedirectKind::Write | RedirectKind::Append))
         .map(|(_, arg)| arg);
     arguments.chain(written).filter(|arg| arg.dynamic).any(|arg| {
-        ctx.script.inside(arg).any(|inner| {
-            inner.is(&["command", "which", "type", "whereis", "readlink", "realpath"])
+        ctx.script.substituted_calls(arg).any(|inner| {
+            inner.is_any_of(&["command", "which", "type", "whereis", "readlink", "realpath"])
                 && inner.args.iter().any(|arg| names_guard(arg.text()))
         })
     })
 }
 
-fn own_files(ctx: &Ctx<'_>) -> Option<Hit> {
+fn own_files(ctx: &RuleContext<'_>) -> Option<RuleHit> {
     if own_program(ctx) {
         return ctx.deny("would change this plane's own program; only a person may, outside of a session");
     }
-    ctx.changes().find_map(|change| {
+    let hits = ctx.changes().filter_map(|change| {
         // Asked only where something changes: each part of a path costs a system call.
-        let state = ctx.script.state();
-        // A link leads elsewhere: both places count.
-        let behind = || place::plane(&ctx.script.behind_links(change)?, state);
-        let what = place::plane(change, state).or_else(behind)?;
-        ctx.deny(format!(
-            "would change {what} (`{}`); only a person may, outside of a session",
-            change.target.shown()
-        ))
-        .map(|hit| hit.at(change.span))
-    })
+        let (what, covers) = ctx.script.guard_files().find_reached(ctx.script, ctx.call(), change)?;
+        let shown = change.target.display_text();
+        let hit = if covers == TargetCoverage::Yes {
+            ctx.deny(format!("would change {what} (`{shown}`); only a person may, outside of a session"))
+        } else {
+            ctx.ask(format!(
+                "may change {what}, since what comes to `{shown}` is not known; unpack or copy it into a directory of its own first"
+            ))
+        };
+        hit.map(|hit| hit.with_span(change.span))
+    });
+    strictest_hit(hits)
 }
 
-fn own_commands(ctx: &Ctx<'_>) -> Option<Hit> {
+/// The first of the strictest hits; looks no further than the first deny.
+fn strictest_hit(hits: impl Iterator<Item = RuleHit>) -> Option<RuleHit> {
+    let mut found: Option<RuleHit> = None;
+    for hit in hits {
+        if hit.decision == Decision::Deny {
+            return Some(hit);
+        }
+        found = found.or(Some(hit));
+    }
+    found
+}
+
+fn own_commands(ctx: &RuleContext<'_>) -> Option<RuleHit> {
     let call = ctx.call()?;
-    if !call.is(&["amplihack"]) {
+    if !call.is_any_of(&["amplihack"]) {
         return None;
     }
-    let words: Vec<&str> = call.operands().map(super::Arg::text).collect();
+    let words: Vec<&str> = call.operands().map(super::CallArg::text).collect();
     let has = |word: &str| words.contains(&word);
     let refused = matches!(words.first(), Some(&("install" | "uninstall")))
-        || has("policy") && has("allow-once")
+        || has("policy") && (has("allow-once") || has("pending"))
+        || call.args.iter().any(|arg| arg.text() == "--trust-repo")
         || has("config") && (has("trust") || has("set") || has("untrust"));
     refused.then(|| ctx.deny("may only be run by a person, outside of a session"))?
 }
 
-fn variables(ctx: &Ctx<'_>) -> Option<Hit> {
+fn check_variables(ctx: &RuleContext<'_>) -> Option<RuleHit> {
     let call = ctx.call()?;
-    let set = call.sets().find(|(name, value)| {
+    let set = call.set_variables().find(|(name, value)| {
         let value = value.text();
         match *name {
             "AMPLIHACK_POLICY" => value != "strict",
@@ -233,17 +277,17 @@ fn variables(ctx: &Ctx<'_>) -> Option<Hit> {
             .deny(format!(
                 "would weaken the policy of later sessions by {name}; only a person may, outside of a session"
             ))
-            .map(|hit| hit.at(value.span));
+            .map(|hit| hit.with_span(value.span));
     }
-    let words: Vec<&str> = call.args.iter().map(super::Arg::text).collect();
-    let asked = call.is(&AGENTS)
+    let words: Vec<&str> = call.args.iter().map(super::CallArg::text).collect();
+    let asked = (is_agent(call) || call.is_any_of(&["amplihack"]))
         && (words.windows(2).any(|pair| pair == ["--disable", "hooks"])
             || words.starts_with(&["config", "set"]) && words.iter().any(|word| word.contains("ooks"))
-            || call.is(&["amplihack"]) && words.iter().any(|word| word.ends_with("policy=observe")));
+            || call.is_any_of(&["amplihack"]) && words.iter().any(|word| word.ends_with("policy=observe")));
     if asked {
         return ctx.deny("would start an agent whose hooks are switched off");
     }
-    let agent = call.is(&AGENTS)
+    let agent = (is_agent(call) || call.is_any_of(&["amplihack"]))
         && call.args.iter().any(|arg| {
             let text: String = arg.text().chars().filter(|ch| !ch.is_whitespace()).collect();
             text.contains("disableAllHooks")
@@ -254,22 +298,21 @@ fn variables(ctx: &Ctx<'_>) -> Option<Hit> {
     agent.then(|| ctx.deny("would start an agent whose hooks are switched off"))?
 }
 
-fn killed(ctx: &Ctx<'_>) -> Option<Hit> {
+fn check_killed(ctx: &RuleContext<'_>) -> Option<RuleHit> {
     let call = ctx.call()?;
     let hit = || ctx.deny("would end a guard of this machine; leave it running");
     match call.program.as_str() {
         "pkill" | "killall" => call.args.iter().any(|arg| names_guard(arg.text())).then(hit)?,
         "kill"
-            if ctx.script.upstream(call).into_iter().any(|source| {
-                source.is(&["pgrep", "pidof", "ps", "grep"])
+            if ctx.script.upstream_calls(call).into_iter().any(|source| {
+                source.is_any_of(&["pgrep", "pidof", "ps", "grep"])
                     && source.args.iter().any(|arg| names_guard(arg.text()))
             }) =>
         {
             hit()
         }
-        "fuser" => {
-            (call.has(&["-k", "--kill"]) && call.args.iter().any(|arg| names_guard(arg.text()))).then(hit)?
-        }
+        "fuser" => (call.has_any(&["-k", "--kill"]) && call.args.iter().any(|arg| names_guard(arg.text())))
+            .then(hit)?,
         "kill" if call.command.words.iter().any(is_parent) => {
             ctx.deny("would end the process that this session belongs to; leave it running")
         }
@@ -277,56 +320,34 @@ fn killed(ctx: &Ctx<'_>) -> Option<Hit> {
             .args
             .iter()
             .any(|arg| {
-                ctx.script.inside(arg).any(|inner| {
+                ctx.script.substituted_calls(arg).any(|inner| {
                     arg.dynamic
-                        && inner.is(&["pgrep", "pidof"])
+                        && inner.is_any_of(&["pgrep", "pidof"])
                         && inner.args.iter().any(|arg| names_guard(arg.text()))
                 })
             })
             .then(hit)?,
-        "setenforce" => call.has(&["0", "Permissive"]).then(hit)?,
-        "ufw" => call.has(&["disable", "reset"]).then(hit)?,
-        "iptables" | "nft" | "ip6tables" => call.has(&["-F", "--flush", "flush", "-X"]).then(hit)?,
-        "systemctl" | "service" => (call.has(&["stop", "disable", "mask"])
+        "setenforce" => call.has_any(&["0", "Permissive"]).then(hit)?,
+        "ufw" => call.has_any(&["disable", "reset"]).then(hit)?,
+        "iptables" | "nft" | "ip6tables" => call.has_any(&["-F", "--flush", "flush", "-X"]).then(hit)?,
+        "systemctl" | "service" => (call.has_any(&["stop", "disable", "mask"])
             && call.args.iter().any(|arg| {
                 ["auditd", "firewalld", "apparmor", "ufw", "fail2ban"]
                     .contains(&arg.text().trim_end_matches(".service"))
             }))
         .then(hit)?,
-        _ => code::code(ctx.script, call)
-            .filter(|code| code::says(code, "kill") && code.contains("amplihack"))
+        _ => code::interpreter_code(ctx.script, call)
+            .filter(|code| code::mentions_name(code, "kill") && code.contains("amplihack"))
             .and_then(|_| hit()),
     }
 }
 
 /// `$PPID`: the agent, or what stands between it and this script.
-fn is_parent(word: &crate::shell::Word) -> bool {
-    word.pieces.iter().any(|piece| matches!(piece, crate::shell::Piece::Variable(name) if name == "PPID"))
+fn is_parent(word: &crate::shell::ShellWord) -> bool {
+    word.pieces.iter().any(|piece| matches!(piece, crate::shell::WordPiece::Variable(name) if name == "PPID"))
 }
 
 fn names_guard(text: &str) -> bool {
-    let name = base(text);
+    let name = base_name(text);
     name.contains("amplihack") || name.starts_with("xpia")
-}
-
-const AGENTS: [&str; 6] = ["claude", "codex", "copilot", "amp", "amplihack", "gemini"];
-
-fn nested_agent(ctx: &Ctx<'_>) -> Option<Hit> {
-    let call = ctx.call()?;
-    let open = call.args.iter().any(|arg| {
-        let text = arg.text();
-        // A value stands beside its option, or after its `=`.
-        let value =
-            text.split_once('=').filter(|(option, _)| option.starts_with('-')).map_or(text, |it| it.1);
-        text.starts_with("--dangerously-")
-            || text.starts_with("--allow-all")
-            || matches!(text, "--yolo" | "--approval-mode=yolo")
-            || matches!(value, "bypassPermissions" | "danger-full-access")
-    });
-    let words: Vec<&str> = call.args.iter().map(super::Arg::text).collect();
-    let open = open
-        || call.is(&["gemini"])
-            && (words.contains(&"-y") || words.windows(2).any(|pair| pair == ["--approval-mode", "yolo"]));
-    (call.is(&AGENTS) && open)
-        .then(|| ctx.ask("would start another agent that asks nobody; start it with its permissions on"))?
 }

@@ -14,7 +14,7 @@ pub(crate) const TILDE: char = '\u{F0005}';
 const MARKS: [char; 5] = [STAR, ANY, CLASS, UNKNOWN, TILDE];
 
 /// Puts marks in place of what the shell expands in unquoted `text`; `first`: it starts the word.
-pub(crate) fn mark(text: &str, first: bool, out: &mut String) {
+pub(crate) fn mark_text(text: &str, first: bool, out: &mut String) {
     for (at, ch) in text.char_indices() {
         out.push(match ch {
             '*' => STAR,
@@ -27,7 +27,7 @@ pub(crate) fn mark(text: &str, first: bool, out: &mut String) {
 }
 
 /// A path from an option or from code: programs put the home in for a leading `~` where the shell did not.
-pub(crate) fn path(text: &str) -> String {
+pub(crate) fn mark_path(text: &str) -> String {
     match text.strip_prefix('~') {
         Some(rest) if rest.is_empty() || rest.starts_with('/') => format!("{TILDE}{rest}"),
         _ => text.to_owned(),
@@ -35,7 +35,7 @@ pub(crate) fn path(text: &str) -> String {
 }
 
 /// The text as it was written; unknown parts stay marked.
-pub(crate) fn plain(marked: &str) -> String {
+pub(crate) fn unmark_text(marked: &str) -> String {
     marked
         .chars()
         .map(|ch| match ch {
@@ -49,21 +49,21 @@ pub(crate) fn plain(marked: &str) -> String {
 }
 
 /// The text for a person.
-pub(crate) fn shown(marked: &str) -> String {
-    plain(marked).replace(UNKNOWN, "…")
+pub(crate) fn display_text(marked: &str) -> String {
+    unmark_text(marked).replace(UNKNOWN, "…")
 }
 
-/// Whether nothing in `marked` is a glob, a tilde or unknown.
+/// Reports whether nothing in `marked` is a glob, a tilde or unknown.
 pub(crate) fn is_plain(marked: &str) -> bool {
     !marked.contains(MARKS)
 }
 
-/// Whether `marked` may expand to more than one name.
+/// Reports whether `marked` may expand to more than one name.
 pub(crate) fn is_glob(marked: &str) -> bool {
     marked.contains([STAR, ANY, CLASS])
 }
 
-/// Whether `name` is one of the names that `pattern` may become. An unknown part may be anything.
+/// Reports whether `name` is one of the names that `pattern` may become. An unknown part may be anything.
 pub(crate) fn may_be(pattern: &str, name: &str) -> bool {
     if pattern == name {
         return true;
@@ -73,20 +73,22 @@ pub(crate) fn may_be(pattern: &str, name: &str) -> bool {
     if first.is_some_and(u8::is_ascii_graphic) && first != named || is_plain(pattern) {
         return false;
     }
-    if tokens(pattern).filter(|token| *token != Token::Many).take(name.len() + 1).count() > name.len() {
+    if pattern_tokens(pattern).filter(|token| *token != PatternToken::Many).take(name.len() + 1).count()
+        > name.len()
+    {
         return false;
     }
-    let pattern: Vec<Token> = tokens(pattern).collect();
+    let pattern: Vec<PatternToken> = pattern_tokens(pattern).collect();
     let name: Vec<char> = name.chars().collect();
     let (mut p, mut n, mut star) = (0, 0, None);
     while n < name.len() {
         match pattern.get(p) {
-            Some(Token::Many) => {
+            Some(PatternToken::Many) => {
                 star = Some((p, n));
                 p += 1;
             }
-            Some(Token::One) => (p, n) = (p + 1, n + 1),
-            Some(Token::Char(ch)) if *ch == name[n] => (p, n) = (p + 1, n + 1),
+            Some(PatternToken::One) => (p, n) = (p + 1, n + 1),
+            Some(PatternToken::Char(ch)) if *ch == name[n] => (p, n) = (p + 1, n + 1),
             _ => match star {
                 Some((at, taken)) => {
                     star = Some((at, taken + 1));
@@ -96,38 +98,38 @@ pub(crate) fn may_be(pattern: &str, name: &str) -> bool {
             },
         }
     }
-    pattern[p..].iter().all(|token| *token == Token::Many)
+    pattern[p..].iter().all(|token| *token == PatternToken::Many)
 }
 
 #[derive(PartialEq, Eq)]
-enum Token {
+enum PatternToken {
     Many,
     One,
     Char(char),
 }
 
-fn tokens(pattern: &str) -> impl Iterator<Item = Token> {
+fn pattern_tokens(pattern: &str) -> impl Iterator<Item = PatternToken> {
     let mut rest = pattern.chars();
     std::iter::from_fn(move || {
         Some(match rest.next()? {
-            STAR | UNKNOWN => Token::Many,
-            ANY => Token::One,
+            STAR | UNKNOWN => PatternToken::Many,
+            ANY => PatternToken::One,
             // A class stands for any one character: too wide is the safe side.
             CLASS => match rest.as_str().find(']') {
                 Some(end) => {
                     rest = rest.as_str()[end + 1..].chars();
-                    Token::One
+                    PatternToken::One
                 }
-                None => Token::Char('['),
+                None => PatternToken::Char('['),
             },
-            TILDE => Token::Char('~'),
-            other => Token::Char(other),
+            TILDE => PatternToken::Char('~'),
+            other => PatternToken::Char(other),
         })
     })
 }
 
 /// A pattern of a configuration as marked text: `*` and `?` are active, a leading `~/` is home.
-pub(crate) fn pattern(text: &str) -> String {
+pub(crate) fn mark_pattern(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 8);
     for (at, ch) in text.char_indices() {
         out.push(match ch {
@@ -146,7 +148,7 @@ mod tests {
 
     fn globbed(text: &str) -> String {
         let mut out = String::new();
-        mark(text, true, &mut out);
+        mark_text(text, true, &mut out);
         out
     }
 

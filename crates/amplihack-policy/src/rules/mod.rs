@@ -12,14 +12,18 @@ mod fetch;
 mod git;
 mod git_history;
 mod guard_disabling;
+mod guard_files;
 mod guards;
+mod links;
 pub(crate) mod marks;
 mod net;
 mod options;
 mod place;
 mod privilege;
 mod programs;
+mod raw_agent;
 mod remote_code;
+mod run_files;
 mod script;
 mod search;
 mod target;
@@ -29,18 +33,19 @@ use std::fmt;
 use crate::decision::{Decision, RuleId, Span};
 use crate::event::Origin;
 
-pub(crate) use call::{Arg, Call};
-pub(crate) use change::{Change, Kind, changes};
-pub use example::{Example, ExampleKind, ExampleWorld};
-pub(crate) use git::git;
-pub(crate) use net::host;
+pub(crate) use call::{CallArg, CommandCall};
+pub(crate) use change::{PathChange, PathChangeKind, path_changes};
+pub use example::{ExampleKind, ExampleWorld, RuleExample};
+pub(crate) use git::git_call;
+pub(crate) use net::url_host;
 pub(crate) use programs::is_known;
-pub(crate) use script::{Script, Settings};
-pub(crate) use target::Target;
+pub(crate) use run_files::{FileRunMeans, RanFile, files_run_by, printed_text};
+pub(crate) use script::{JudgedScript, RuleSettings};
+pub(crate) use target::PathTarget;
 
 /// A group of rules with one purpose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Pack {
+pub enum RulePack {
     /// The working directory, protected branches, git hooks.
     Guards,
     /// Loss of files, disks, databases and machines.
@@ -51,7 +56,7 @@ pub enum Pack {
     RemoteCode,
     /// More rights, and what outlives the session.
     Privilege,
-    /// This plane's own files, variables and programs.
+    /// The guard's own files, variables and programs.
     GuardDisabling,
     /// Loss of git history and uncommitted work.
     GitHistory,
@@ -61,8 +66,8 @@ pub enum Pack {
     Content,
 }
 
-impl Pack {
-    /// Its name in rule names.
+impl RulePack {
+    /// The pack's name in rule names.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Guards => "guards",
@@ -78,38 +83,38 @@ impl Pack {
     }
 }
 
-impl fmt::Display for Pack {
+impl fmt::Display for RulePack {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
 }
 
-/// One built-in rule.
+/// A built-in rule.
 #[derive(Debug)]
-pub struct Rule {
-    /// Its stable name.
+pub struct BuiltinRule {
+    /// The rule's stable name.
     pub id: RuleId,
-    /// Its pack.
-    pub pack: Pack,
+    /// The rule's pack.
+    pub pack: RulePack,
     /// The harm that it stops, in one line.
     pub harm: &'static str,
     /// The strictest decision that it gives.
     pub decision: Decision,
     /// Examples that it must match.
-    pub matches: &'static [Example],
+    pub matches: &'static [RuleExample],
     /// Examples that it must leave alone.
-    pub not_matches: &'static [Example],
-    pub(crate) check: fn(&Ctx<'_>) -> Option<Hit>,
+    pub not_matches: &'static [RuleExample],
+    pub(crate) check: fn(&RuleContext<'_>) -> Option<RuleHit>,
 }
 
-/// What a rule is asked about.
-pub(crate) enum Subject<'s, 'a> {
+/// The subject that a rule is asked about.
+pub(crate) enum RuleSubject<'s, 'a> {
     /// A command of a script.
-    Call(&'s Call<'a>),
+    Call(&'s CommandCall<'a>),
     /// A file to be written.
-    Write(&'s Change),
+    Write(&'s PathChange),
     /// A file to be read.
-    Read(&'s Target),
+    Read(&'s PathTarget),
     /// An address to be fetched.
     Fetch(&'s str),
     /// Text that somebody else may have written.
@@ -117,27 +122,27 @@ pub(crate) enum Subject<'s, 'a> {
 }
 
 /// A subject with everything around it.
-pub(crate) struct Ctx<'s> {
+pub(crate) struct RuleContext<'s> {
     /// The subject.
-    pub(crate) subject: Subject<'s, 's>,
+    pub(crate) subject: RuleSubject<'s, 's>,
     /// The script that it is in.
-    pub(crate) script: &'s Script<'s>,
+    pub(crate) script: &'s JudgedScript<'s>,
 }
 
-impl<'s> Ctx<'s> {
+impl<'s> RuleContext<'s> {
     /// The command, if it is one.
-    fn call(&self) -> Option<&'s Call<'s>> {
+    fn call(&self) -> Option<&'s CommandCall<'s>> {
         match self.subject {
-            Subject::Call(call) => Some(call),
+            RuleSubject::Call(call) => Some(call),
             _ => None,
         }
     }
 
     /// Files that it changes, as long as there is time.
-    fn changes(&self) -> impl Iterator<Item = &'s Change> {
+    fn changes(&self) -> impl Iterator<Item = &'s PathChange> {
         let changes = match self.subject {
-            Subject::Call(call) => changes(self.script, call),
-            Subject::Write(change) => std::slice::from_ref(change),
+            RuleSubject::Call(call) => path_changes(self.script, call),
+            RuleSubject::Write(change) => std::slice::from_ref(change),
             _ => &[],
         };
         let script = self.script;
@@ -146,30 +151,30 @@ impl<'s> Ctx<'s> {
 
     /// The whole subject in the judged text.
     fn span(&self) -> Span {
-        self.call().map(Call::span).unwrap_or_default()
+        self.call().map(CommandCall::span).unwrap_or_default()
     }
 
     #[expect(clippy::unnecessary_wraps, reason = "rules end in it")]
-    fn deny(&self, reason: impl Into<String>) -> Option<Hit> {
-        Some(Hit { decision: Decision::Deny, reason: reason.into(), span: self.span() })
+    fn deny(&self, reason: impl Into<String>) -> Option<RuleHit> {
+        Some(RuleHit { decision: Decision::Deny, reason: reason.into(), span: self.span() })
     }
 
     #[expect(clippy::unnecessary_wraps, reason = "rules end in it")]
-    fn ask(&self, reason: impl Into<String>) -> Option<Hit> {
-        Some(Hit { decision: Decision::Ask, reason: reason.into(), span: self.span() })
+    fn ask(&self, reason: impl Into<String>) -> Option<RuleHit> {
+        Some(RuleHit { decision: Decision::Ask, reason: reason.into(), span: self.span() })
     }
 }
 
-/// What a rule says.
+/// The answer of a rule that applies.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Hit {
+pub(crate) struct RuleHit {
     pub(crate) decision: Decision,
     pub(crate) reason: String,
     pub(crate) span: Span,
 }
 
-impl Hit {
-    fn at(mut self, span: Span) -> Self {
+impl RuleHit {
+    fn with_span(mut self, span: Span) -> Self {
         if span != Span::default() {
             self.span = span;
         }
@@ -178,11 +183,12 @@ impl Hit {
 }
 
 /// Every built-in rule; of two that are equally strict, the first gives the reason.
-pub fn all() -> impl Iterator<Item = &'static Rule> {
+pub fn builtin_rules() -> impl Iterator<Item = &'static BuiltinRule> {
     [
         guards::RULES,
         destruction::RULES,
         guard_disabling::RULES,
+        raw_agent::RULES,
         remote_code::RULES,
         exfiltration::RULES,
         privilege::RULES,
@@ -199,12 +205,12 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::policy::{Limits, Policy};
+    use crate::policy::{BashReaders, Limits, Policy};
 
     #[test]
     fn names_are_stable_in_form_and_single() {
         let mut seen = BTreeSet::new();
-        for rule in all() {
+        for rule in builtin_rules() {
             let id = rule.id.to_string();
             assert_eq!(id.split_once('/').map(|(pack, _)| pack), Some(rule.pack.name()), "{id}");
             assert!(id.chars().all(|ch| ch.is_ascii_lowercase() || "/_-".contains(ch)), "{id}");
@@ -218,17 +224,24 @@ mod tests {
 
     #[test]
     fn examples_match_as_they_say() {
+        for readers in [BashReaders::Both, BashReaders::Tree, BashReaders::Brush] {
+            examples_match(readers);
+        }
+    }
+
+    fn examples_match(readers: BashReaders) {
+        let limits = Limits { readers, ..Limits::with_long_deadline() };
         let mut wrong = Vec::new();
-        for rule in all() {
+        for rule in builtin_rules() {
             for (examples, expected) in [(rule.matches, true), (rule.not_matches, false)] {
                 for example in examples {
-                    let policy = Policy::standard().with_xpia(example.settings());
-                    let explained = example
-                        .with_event(|event| policy.explain(event, &example.world(), &Limits::patient()));
+                    let policy = Policy::with_builtin_rules().with_xpia(example.xpia_settings());
+                    let explained =
+                        example.with_event(|event| policy.explain(event, &example.example_world(), &limits));
                     let hit = explained.hits.iter().find(|hit| hit.rule.as_ref() == Some(&rule.id));
                     if hit.is_some() != expected {
                         wrong.push(format!(
-                            "{}: {:?} should{} match; hits {:?}; undecided {:?}",
+                            "{readers:?}: {}: {:?} should{} match; hits {:?}; undecided {:?}",
                             rule.id,
                             example.text,
                             if expected { "" } else { " not" },

@@ -1,11 +1,11 @@
 //! The network: what downloads, where to, and what sends.
 
-use super::call::{Arg, Call, base};
+use super::call::{CallArg, CommandCall, base_name};
 use super::code;
 use super::marks::UNKNOWN;
-use super::options::Options;
-use super::script::Script;
-use super::target::Target;
+use super::options::CommandOptions;
+use super::script::JudgedScript;
+use super::target::PathTarget;
 use crate::shell::{RedirectKind, is_shell};
 
 /// Programs that print what they fetch.
@@ -29,36 +29,39 @@ const FETCHERS: [&str; 17] = [
     "lwp-request",
 ];
 
-/// Whether a command gets text from another machine.
-pub(crate) fn fetches(script: &Script<'_>, call: &Call<'_>) -> bool {
-    (FETCHERS.contains(&call.program.as_str()) && !call.has(&["--version", "--help", "-h", "-V"]))
-        || (call.is(&["gh"]) && call.arg(0) == Some("api"))
-        || code::code(script, call)
-            .is_some_and(|code| code::connects(&code) && (code.contains("://") || code::says(&code, "recv")))
+/// Reports whether a command gets text from another machine.
+pub(crate) fn fetches_text(script: &JudgedScript<'_>, call: &CommandCall<'_>) -> bool {
+    (FETCHERS.contains(&call.program.as_str()) && !call.has_any(&["--version", "--help", "-h", "-V"]))
+        || (call.is_any_of(&["gh"]) && call.arg_text(0) == Some("api"))
+        || code::interpreter_code(script, call).is_some_and(|code| {
+            code::opens_connections(&code) && (code.contains("://") || code::mentions_name(&code, "recv"))
+        })
 }
 
-/// Whether a command turns hidden text into plain text.
-pub(crate) fn decodes(call: &Call<'_>) -> bool {
-    let options = Options::read(&call.args, "", &[]);
+/// Reports whether a command turns hidden text into plain text.
+pub(crate) fn decodes_text(call: &CommandCall<'_>) -> bool {
+    let options = CommandOptions::read(&call.args, "", &[]);
     match call.program.as_str() {
-        "base64" | "base32" | "basenc" => options.has('d') || options.has('D') || options.has_long("decode"),
-        "xxd" => options.has('r'),
-        "openssl" => call.has(&["-d"]) || call.has(&["enc"]),
+        "base64" | "base32" | "basenc" => {
+            options.has_short('d') || options.has_short('D') || options.has_long("decode")
+        }
+        "xxd" => options.has_short('r'),
+        "openssl" => call.has_any(&["-d"]) || call.has_any(&["enc"]),
         "uudecode" | "gpg" | "rev" => true,
         _ => false,
     }
 }
 
-/// Whether a command reads a script from its input.
-pub(crate) fn runs_input(call: &Call<'_>) -> bool {
+/// Reports whether a command reads a script from its input.
+pub(crate) fn runs_input(call: &CommandCall<'_>) -> bool {
     if is_shell(&call.program) {
-        let options = Options::read(&call.args, "coO", &["rcfile", "init-file"]);
-        if options.has('c') {
+        let options = CommandOptions::read(&call.args, "coO", &["rcfile", "init-file"]);
+        if options.has_short('c') {
             return false;
         }
-        return options.has('s') || options.operands.first().is_none_or(|first| is_input(first.text()));
+        return options.has_short('s') || options.operands.first().is_none_or(|first| is_input(first.text()));
     }
-    if call.is(&["source", "."]) {
+    if call.is_any_of(&["source", "."]) {
         return call.args.first().is_some_and(|first| is_input(first.text()));
     }
     code::reads_code(call)
@@ -69,13 +72,14 @@ fn is_input(text: &str) -> bool {
 }
 
 /// Files that a command saves a download in.
-pub(crate) fn saved(script: &Script<'_>, call: &Call<'_>) -> Vec<Target> {
+pub(crate) fn saved_downloads(script: &JudgedScript<'_>, call: &CommandCall<'_>) -> Vec<PathTarget> {
     let mut found = Vec::new();
-    let mut add = |text: &str| found.push(script.target_in(&super::marks::path(text), call.dir.as_deref()));
-    let by_url = |arg: &&&Arg| arg.text().contains("://") || arg.text().contains('.');
+    let mut add =
+        |text: &str| found.push(script.target_in(&super::marks::mark_path(text), call.dir.as_deref()));
+    let by_url = |arg: &&&CallArg| arg.text().contains("://") || arg.text().contains('.');
     match call.program.as_str() {
         "curl" => {
-            let options = Options::read(
+            let options = CommandOptions::read(
                 &call.args,
                 "odHXuAeFTbcKmrwxEQ",
                 &[
@@ -94,7 +98,10 @@ pub(crate) fn saved(script: &Script<'_>, call: &Call<'_>) -> Vec<Target> {
             let into = options.long.iter().rev().find(|(name, _)| name.starts_with("output-"));
             let into = into.and_then(|(_, dir)| Some(format!("{}/", dir.as_deref()?))).unwrap_or_default();
             options.values('o', "output").for_each(|text| add(&format!("{into}{text}")));
-            if options.has('O') || options.has_long("remote-name") || options.has_long("remote-name-all") {
+            if options.has_short('O')
+                || options.has_long("remote-name")
+                || options.has_long("remote-name-all")
+            {
                 options
                     .operands
                     .iter()
@@ -103,7 +110,7 @@ pub(crate) fn saved(script: &Script<'_>, call: &Call<'_>) -> Vec<Target> {
             }
         }
         "wget" | "aria2c" => {
-            let options = Options::read(
+            let options = CommandOptions::read(
                 &call.args,
                 "OoPUtTdiD",
                 &[
@@ -117,12 +124,12 @@ pub(crate) fn saved(script: &Script<'_>, call: &Call<'_>) -> Vec<Target> {
                     "dir",
                 ],
             );
-            let out = if call.is(&["wget"]) {
+            let out = if call.is_any_of(&["wget"]) {
                 options.value('O', "output-document")
             } else {
                 options.value('o', "out")
             };
-            let prefix = if call.is(&["wget"]) {
+            let prefix = if call.is_any_of(&["wget"]) {
                 options.value('P', "directory-prefix")
             } else {
                 options.value('d', "dir")
@@ -144,33 +151,35 @@ pub(crate) fn saved(script: &Script<'_>, call: &Call<'_>) -> Vec<Target> {
 }
 
 fn url_name(url: &str) -> &str {
-    base(url.split(['?', '#']).next().unwrap_or(url))
+    base_name(url.split(['?', '#']).next().unwrap_or(url))
 }
 
 /// Every file of a script that holds a download or what hidden text was decoded to.
-pub(crate) fn downloads<'s>(script: &'s Script<'_>) -> &'s [Target] {
+pub(crate) fn script_downloads<'s>(script: &'s JudgedScript<'_>) -> &'s [PathTarget] {
     script.downloads.get_or_init(|| {
         let mut found = Vec::new();
         for call in &script.calls {
-            found.extend(saved(script, call));
-            if call.is(&["scp", "rsync"]) {
-                let operands: Vec<&Arg> = call.operands().collect();
+            found.extend(saved_downloads(script, call));
+            if call.is_any_of(&["scp", "rsync"]) {
+                let operands: Vec<&CallArg> = call.operands().collect();
                 if let [sources @ .., to] = operands.as_slice() {
                     let remote =
-                        |arg: &&&Arg| arg.text().contains(':') && !arg.text().starts_with(['/', '.']);
+                        |arg: &&&CallArg| arg.text().contains(':') && !arg.text().starts_with(['/', '.']);
                     for source in sources.iter().filter(remote) {
                         found.push(script.target(call, to));
                         let inside = format!(
                             "{}/{}",
-                            to.marked(),
-                            base(source.text().rsplit(':').next().unwrap_or_default())
+                            to.marked_text(),
+                            base_name(source.text().rsplit(':').next().unwrap_or_default())
                         );
                         found.push(script.target_in(&inside, call.dir.as_deref()));
                     }
                 }
             }
-            if let Some(code) = code::code(script, call).filter(|code| code::connects(code)) {
-                let named = code::literals(&code)
+            if let Some(code) =
+                code::interpreter_code(script, call).filter(|code| code::opens_connections(code))
+            {
+                let named = code::string_literals(&code)
                     .into_iter()
                     .filter(|text| !text.contains("://") && !text.contains(' '));
                 found.extend(named.map(|text| script.target_in(&text, call.dir.as_deref())));
@@ -181,49 +190,62 @@ pub(crate) fn downloads<'s>(script: &'s Script<'_>) -> &'s [Target] {
                     .iter()
                     .filter(|(kind, _)| matches!(kind, RedirectKind::Write | RedirectKind::Append))
                     .map(|(_, arg)| arg);
-                redirected.chain(call.operands().filter(|_| call.is(&["tee"])))
+                redirected.chain(call.operands().filter(|_| call.is_any_of(&["tee"])))
             };
             if writes().next().is_some() {
                 let fed = || {
-                    script.upstream(call).into_iter().any(|source| fetches(script, source) || decodes(source))
+                    script
+                        .upstream_calls(call)
+                        .into_iter()
+                        .any(|source| fetches_text(script, source) || decodes_text(source))
                 };
-                if fetches(script, call) || decodes(call) || fed() || substituted(script, call, fetches) {
+                if fetches_text(script, call)
+                    || decodes_text(call)
+                    || fed()
+                    || has_substituted(script, call, fetches_text)
+                {
                     found.extend(writes().map(|arg| script.target(call, arg)));
                 }
             }
         }
         // A copy of it is it.
-        for call in script.calls.iter().filter(|call| call.is(&["mv", "cp", "install"])) {
+        for call in script.calls.iter().filter(|call| call.is_any_of(&["mv", "cp", "install"])) {
             if let [.., source, to] = call.operands().collect::<Vec<_>>().as_slice() {
                 let (source, to) = (script.target(call, source), script.target(call, to));
-                if found.iter().any(|file| file.same(&source)) {
+                if found.iter().any(|file| file.may_be_same(&source)) {
                     found.push(to);
                 }
             }
         }
         found.retain(|target| {
-            !target.parts.is_empty() && !target.parts[0].starts_with(UNKNOWN) && !target.is(&["dev", "null"])
+            !target.parts.is_empty()
+                && !target.parts[0].starts_with(UNKNOWN)
+                && !target.is_place(&["dev", "null"])
         });
         found.truncate(256);
         found
     })
 }
 
-/// Whether a substitution in one of a command's words holds such a command.
-pub(crate) fn substituted(
-    script: &Script<'_>,
-    call: &Call<'_>,
-    test: fn(&Script<'_>, &Call<'_>) -> bool,
+/// Reports whether a substitution in one of a command's words holds a command that passes `test`.
+pub(crate) fn has_substituted(
+    script: &JudgedScript<'_>,
+    call: &CommandCall<'_>,
+    test: fn(&JudgedScript<'_>, &CommandCall<'_>) -> bool,
 ) -> bool {
-    call.args.iter().any(|arg| holds(script, arg, test))
+    call.args.iter().any(|arg| arg_holds(script, arg, test))
 }
 
-/// Whether a substitution in a word holds such a command.
-pub(crate) fn holds(script: &Script<'_>, arg: &Arg, test: fn(&Script<'_>, &Call<'_>) -> bool) -> bool {
-    arg.dynamic && script.inside(arg).any(|inner| test(script, inner))
+/// Reports whether a substitution in a word holds a command that passes `test`.
+pub(crate) fn arg_holds(
+    script: &JudgedScript<'_>,
+    arg: &CallArg,
+    test: fn(&JudgedScript<'_>, &CommandCall<'_>) -> bool,
+) -> bool {
+    arg.dynamic && script.substituted_calls(arg).any(|inner| test(script, inner))
 }
 
-/// Whether an address is this machine.
+/// Reports whether an address is this machine.
 pub(crate) fn is_local(host: &str) -> bool {
     matches!(host, "localhost" | "::1" | "[::1]" | "0.0.0.0" | "host.docker.internal")
         || host.starts_with("127.")
@@ -231,7 +253,7 @@ pub(crate) fn is_local(host: &str) -> bool {
 }
 
 /// The host of a URL, without user and port, in lower case.
-pub(crate) fn host(url: &str) -> Option<String> {
+pub(crate) fn url_host(url: &str) -> Option<String> {
     let rest = url.split_once("://")?.1;
     let authority = rest.split(['/', '?', '#']).next()?;
     let host = authority.rsplit('@').next()?;
@@ -242,10 +264,10 @@ pub(crate) fn host(url: &str) -> Option<String> {
     (!host.is_empty()).then(|| host.trim_end_matches('.').to_lowercase())
 }
 
-/// How a command sends something to another machine; `None` if it does not.
-pub(crate) fn sends(script: &Script<'_>, call: &Call<'_>) -> Option<&'static str> {
-    let remote = |arg: &Arg| arg.text().contains(':') && !arg.text().starts_with(['/', '.']);
-    let help = call.has(&["--version", "--help"]);
+/// The means by which a command sends something to another machine; `None` if it does not.
+pub(crate) fn sending_means(script: &JudgedScript<'_>, call: &CommandCall<'_>) -> Option<&'static str> {
+    let remote = |arg: &CallArg| arg.text().contains(':') && !arg.text().starts_with(['/', '.']);
+    let help = call.has_any(&["--version", "--help"]);
     let upload = match call.program.as_str() {
         "curl" | "curlie" => {
             call.args.iter().any(|arg| {
@@ -265,10 +287,10 @@ pub(crate) fn sends(script: &Script<'_>, call: &Call<'_>) -> Option<&'static str
         "ssh" => true,
         "scp" | "rsync" => call.operands().any(remote),
         "rclone" | "gsutil" | "s3cmd" | "mc" | "az" | "gcloud" => {
-            call.has(&["copy", "cp", "sync", "put", "move", "mv", "upload"])
+            call.has_any(&["copy", "cp", "sync", "put", "move", "mv", "upload"])
         }
-        "aws" => call.has(&["s3", "s3api"]),
-        "gh" => call.has(&["gist", "release", "api"]),
+        "aws" => call.has_any(&["s3", "s3api"]),
+        "gh" => call.has_any(&["gist", "release", "api"]),
         "dig" | "nslookup" | "host" | "ping" => call.args.iter().any(|arg| arg.dynamic),
         _ => false,
     };
@@ -279,5 +301,6 @@ pub(crate) fn sends(script: &Script<'_>, call: &Call<'_>) -> Option<&'static str
         .redirects
         .iter()
         .any(|(_, arg)| arg.text().starts_with("/dev/tcp/") || arg.text().starts_with("/dev/udp/"));
-    (opens || code::code(script, call).is_some_and(|code| code::connects(&code))).then_some("the network")
+    (opens || code::interpreter_code(script, call).is_some_and(|code| code::opens_connections(&code)))
+        .then_some("the network")
 }

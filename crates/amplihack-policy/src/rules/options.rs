@@ -1,21 +1,21 @@
 //! Options apart from operands, as GNU's `getopt_long` reads them.
 
-use super::call::Arg;
+use super::call::CallArg;
 
 /// The arguments of a command.
 #[derive(Debug, Default)]
-pub(crate) struct Options<'c> {
+pub(crate) struct CommandOptions<'c> {
     /// Short options in order, those in clusters too, with their values.
     pub(crate) short: Vec<(char, Option<String>)>,
     /// Long options without dashes, with their values.
     pub(crate) long: Vec<(String, Option<String>)>,
     /// Everything else.
-    pub(crate) operands: Vec<&'c Arg>,
+    pub(crate) operands: Vec<&'c CallArg>,
 }
 
-impl<'c> Options<'c> {
+impl<'c> CommandOptions<'c> {
     /// Reads `args`. Short options in `with_value` and long options in `long_with_value` take the next word.
-    pub(crate) fn read(args: &'c [Arg], with_value: &str, long_with_value: &[&str]) -> Self {
+    pub(crate) fn read(args: &'c [CallArg], with_value: &str, long_with_value: &[&str]) -> Self {
         let mut options = Self::default();
         let mut rest = args.iter();
         while let Some(arg) = rest.next() {
@@ -32,7 +32,7 @@ impl<'c> Options<'c> {
                 };
                 options.long.push((name.to_owned(), value));
             } else if text.len() > 1 && text.starts_with('-') {
-                options.cluster(&text[1..], with_value, &mut rest);
+                options.read_cluster(&text[1..], with_value, &mut rest);
             } else {
                 options.operands.push(arg);
             }
@@ -40,7 +40,7 @@ impl<'c> Options<'c> {
         options
     }
 
-    fn cluster(&mut self, cluster: &str, with_value: &str, rest: &mut std::slice::Iter<'c, Arg>) {
+    fn read_cluster(&mut self, cluster: &str, with_value: &str, rest: &mut std::slice::Iter<'c, CallArg>) {
         for (at, ch) in cluster.char_indices() {
             if !with_value.contains(ch) {
                 self.short.push((ch, None));
@@ -57,19 +57,19 @@ impl<'c> Options<'c> {
         }
     }
 
-    /// Whether a short option is there.
-    pub(crate) fn has(&self, short: char) -> bool {
+    /// Reports whether a short option is there.
+    pub(crate) fn has_short(&self, short: char) -> bool {
         self.short.iter().any(|(ch, _)| *ch == short)
     }
 
-    /// Whether a long option is there, whole or abbreviated.
+    /// Reports whether a long option is there, whole or abbreviated.
     pub(crate) fn has_long(&self, long: &str) -> bool {
-        self.long.iter().any(|(name, _)| abbreviates(name, long))
+        self.long.iter().any(|(name, _)| is_abbreviation(name, long))
     }
 
     /// The last value of a short or long option.
     pub(crate) fn value(&self, short: char, long: &str) -> Option<&str> {
-        let long = self.long.iter().rev().find(|(name, _)| abbreviates(name, long));
+        let long = self.long.iter().rev().find(|(name, _)| is_abbreviation(name, long));
         long.map(|(_, value)| value)
             .or_else(|| self.short.iter().rev().find(|(ch, _)| *ch == short).map(|(_, value)| value))?
             .as_deref()
@@ -82,14 +82,14 @@ impl<'c> Options<'c> {
         let long = self
             .long
             .iter()
-            .filter(move |(name, _)| abbreviates(name, long))
+            .filter(move |(name, _)| is_abbreviation(name, long))
             .filter_map(|(_, value)| value.as_deref());
         short.chain(long)
     }
 }
 
-/// Whether `given` is `long` or an abbreviation of it.
-pub(crate) fn abbreviates(given: &str, long: &str) -> bool {
+/// Reports whether `given` is `long` or an abbreviation of it.
+pub(crate) fn is_abbreviation(given: &str, long: &str) -> bool {
     !given.is_empty() && long.starts_with(given)
 }
 
@@ -99,22 +99,23 @@ mod tests {
 
     #[test]
     fn values_are_not_flags() {
-        let args: Vec<Arg> = ["-am", "--no-verify", "-S", "file", "--mess", "-n", "--", "-x"]
+        let args: Vec<CallArg> = ["-am", "--no-verify", "-S", "file", "--mess", "-n", "--", "-x"]
             .iter()
-            .map(|text| Arg::of(text))
+            .map(|text| CallArg::from_text(text))
             .collect();
-        let options = Options::read(&args, "m", &["message"]);
+        let options = CommandOptions::read(&args, "m", &["message"]);
         assert_eq!(options.value('m', "message"), Some("-n"));
-        assert!(!options.has('n') && !options.has_long("no-verify") && !options.has('x'));
+        assert!(!options.has_short('n') && !options.has_long("no-verify") && !options.has_short('x'));
         let operands: Vec<_> = options.operands.iter().map(|arg| arg.text()).collect();
         assert_eq!(operands, ["file", "-x"]);
     }
 
     #[test]
     fn clusters_and_abbreviations_are_read() {
-        let args: Vec<Arg> = ["-nm", "text", "--recurs"].iter().map(|text| Arg::of(text)).collect();
-        let options = Options::read(&args, "m", &[]);
-        assert!(options.has('n') && options.has_long("recursive"));
+        let args: Vec<CallArg> =
+            ["-nm", "text", "--recurs"].iter().map(|text| CallArg::from_text(text)).collect();
+        let options = CommandOptions::read(&args, "m", &[]);
+        assert!(options.has_short('n') && options.has_long("recursive"));
         assert_eq!(options.value('m', "message"), Some("text"));
     }
 }

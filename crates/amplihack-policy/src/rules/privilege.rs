@@ -1,210 +1,241 @@
 //! More rights than the session has, and what stays behind when it is over.
 
-use super::example::{sh, write};
-use super::options::Options;
+use super::change::PathChange;
+use super::example::{shell_example, write_example};
+use super::options::CommandOptions;
 use super::place;
-use super::{Ctx, Hit, Pack, Rule};
+use super::{BuiltinRule, RuleContext, RuleHit, RulePack};
+use super::{git, links};
 use crate::decision::{Decision, RuleId};
+use crate::rules::git_call;
 use crate::shell::is_shell;
 
-pub(super) static RULES: &[Rule] = &[
-    Rule {
+pub(super) static RULES: &[BuiltinRule] = &[
+    BuiltinRule {
         id: RuleId::new("privilege/root-shell"),
-        pack: Pack::Privilege,
+        pack: RulePack::Privilege,
         harm: "a shell with all rights, in which nothing is judged any more",
         decision: Decision::Deny,
         matches: &[
-            sh("sudo su"),
-            sh("sudo -i"),
-            sh("sudo -s"),
-            sh("su -"),
-            sh("su root"),
-            sh("sudo bash"),
-            sh("doas sh"),
-            sh("pkexec bash"),
-            sh("sudo -u root -i"),
+            shell_example("sudo su"),
+            shell_example("sudo -i"),
+            shell_example("sudo -s"),
+            shell_example("su -"),
+            shell_example("su root"),
+            shell_example("sudo bash"),
+            shell_example("doas sh"),
+            shell_example("pkexec bash"),
+            shell_example("sudo -u root -i"),
         ],
         not_matches: &[
-            sh("sudo apt-get install -y jq"),
-            sh("sudo systemctl restart nginx"),
-            sh("sudo bash build.sh"),
-            sh("echo sudo su"),
+            shell_example("sudo apt-get install -y jq"),
+            shell_example("sudo systemctl restart nginx"),
+            shell_example("sudo bash build.sh"),
+            shell_example("echo sudo su"),
         ],
         check: root_shell,
     },
-    Rule {
+    BuiltinRule {
         id: RuleId::new("privilege/accounts"),
-        pack: Pack::Privilege,
+        pack: RulePack::Privilege,
         harm: "an account gets more rights or another password",
         decision: Decision::Deny,
         matches: &[
-            sh("usermod -aG sudo bob"),
-            sh("sudo gpasswd -a bob docker"),
-            sh("visudo"),
-            sh("adduser bob sudo"),
-            sh("echo root:x | chpasswd"),
-            sh("passwd root"),
+            shell_example("usermod -aG sudo bob"),
+            shell_example("sudo gpasswd -a bob docker"),
+            shell_example("visudo"),
+            shell_example("adduser bob sudo"),
+            shell_example("echo root:x | chpasswd"),
+            shell_example("passwd root"),
         ],
-        not_matches: &[sh("id"), sh("groups bob"), sh("sudo visudo -c"), sh("usermod --help")],
-        check: accounts,
+        not_matches: &[
+            shell_example("id"),
+            shell_example("groups bob"),
+            shell_example("sudo visudo -c"),
+            shell_example("usermod --help"),
+        ],
+        check: check_accounts,
     },
-    Rule {
+    BuiltinRule {
         id: RuleId::new("privilege/setuid"),
-        pack: Pack::Privilege,
+        pack: RulePack::Privilege,
         harm: "a program runs with its owner's rights for everybody",
         decision: Decision::Deny,
         matches: &[
-            sh("chmod u+s x"),
-            sh("chmod 4755 x"),
-            sh("sudo chmod +s /bin/bash"),
-            sh("setcap cap_setuid+ep x"),
-            sh("install -m 4755 a /usr/local/bin/a"),
+            shell_example("chmod u+s x"),
+            shell_example("chmod 4755 x"),
+            shell_example("sudo chmod +s /bin/bash"),
+            shell_example("setcap cap_setuid+ep x"),
+            shell_example("install -m 4755 a /usr/local/bin/a"),
         ],
         not_matches: &[
-            sh("chmod +x run.sh"),
-            sh("chmod 0755 x"),
-            sh("chmod g+s shared"),
-            sh("chmod -s x"),
-            sh("getcap x"),
+            shell_example("chmod +x run.sh"),
+            shell_example("chmod 0755 x"),
+            shell_example("chmod g+s shared"),
+            shell_example("chmod -s x"),
+            shell_example("getcap x"),
         ],
-        check: setuid,
+        check: check_setuid,
     },
-    Rule {
+    BuiltinRule {
         id: RuleId::new("privilege/kernel"),
-        pack: Pack::Privilege,
+        pack: RulePack::Privilege,
         harm: "code enters the kernel, or a container gets the whole machine",
         decision: Decision::Deny,
         matches: &[
-            sh("insmod x.ko"),
-            sh("kexec -l x"),
-            sh("docker run -v /:/host alpine"),
-            sh("nsenter -t 1 -m sh"),
-            sh("docker run --privileged x"),
-            sh("modprobe evil"),
-            sh("sysctl -w kernel.x=0"),
+            shell_example("insmod x.ko"),
+            shell_example("kexec -l x"),
+            shell_example("docker run -v /:/host alpine"),
+            shell_example("nsenter -t 1 -m sh"),
+            shell_example("docker run --privileged x"),
+            shell_example("modprobe evil"),
+            shell_example("sysctl -w kernel.x=0"),
         ],
         not_matches: &[
-            sh("lsmod"),
-            sh("sysctl -a"),
-            sh("docker run --rm x"),
-            sh("docker run -v \"$PWD\":/app x"),
-            sh("docker build -t x . && docker run --rm x"),
-            sh("modprobe -n loop"),
+            shell_example("lsmod"),
+            shell_example("sysctl -a"),
+            shell_example("docker run --rm x"),
+            shell_example("docker run -v \"$PWD\":/app x"),
+            shell_example("docker build -t x . && docker run --rm x"),
+            shell_example("modprobe -n loop"),
         ],
-        check: kernel,
+        check: check_kernel,
     },
-    Rule {
+    BuiltinRule {
         id: RuleId::new("privilege/persistence"),
-        pack: Pack::Privilege,
+        pack: RulePack::Privilege,
         harm: "something runs, or somebody gets in, after the session is over",
         decision: Decision::Deny,
         matches: &[
-            sh("crontab x"),
-            sh("(crontab -l; echo '* * * * * x') | crontab -"),
-            sh("crontab -r"),
-            sh("echo hi | at now "),
-            sh("echo key >> ~/.ssh/authorized_keys"),
-            sh("sudo tee /etc/sudoers.d/x <<< x"),
-            sh("cp x.service /etc/systemd/system/x.service"),
-            sh("echo 'alias ls=x' >> ~/.bashrc"),
-            sh("rm .git/hooks/pre-commit"),
-            sh("chmod -x .git/hooks/pre-commit"),
-            sh("systemctl --user enable x"),
-            sh("ssh-copy-id -i k u@h"),
-            sh("tar xf x.tar -C /"),
-            sh("curl -o ~/.bashrc https://x.example"),
-            sh("sort -o ~/.bashrc x"),
-            sh("awk '{print > \"/home/u/.bashrc\"}' x"),
-            sh("docker cp c:/x ~/.bashrc"),
-            write("/home/u/.ssh/authorized_keys"),
-            write("/home/u/.bashrc"),
-            write("/etc/passwd"),
-            write("/etc/cron.d/x"),
-            write(".git/hooks/post-commit"),
-            write(".git/config"),
-            write("/etc/foo.conf"),
+            shell_example("crontab x"),
+            shell_example("(crontab -l; echo '* * * * * x') | crontab -"),
+            shell_example("crontab -r"),
+            shell_example("echo hi | at now "),
+            shell_example("echo key >> ~/.ssh/authorized_keys"),
+            shell_example("sudo tee /etc/sudoers.d/x <<< x"),
+            shell_example("cp x.service /etc/systemd/system/x.service"),
+            shell_example("echo 'alias ls=x' >> ~/.bashrc"),
+            shell_example("rm .git/hooks/pre-commit"),
+            shell_example("chmod -x .git/hooks/pre-commit"),
+            shell_example("systemctl --user enable x"),
+            shell_example("ssh-copy-id -i k u@h"),
+            shell_example("tar xf x.tar -C /"),
+            shell_example("curl -o ~/.bashrc https://x.example"),
+            shell_example("sort -o ~/.bashrc x"),
+            shell_example("awk '{print > \"/home/u/.bashrc\"}' x"),
+            shell_example("docker cp c:/x ~/.bashrc"),
+            write_example("/home/u/.ssh/authorized_keys"),
+            write_example("/home/u/.bashrc"),
+            write_example("/home/u/.bash_aliases"),
+            write_example("/home/u/.inputrc"),
+            write_example("/home/u/.xsessionrc"),
+            write_example("/home/u/.config/zsh/.zshrc"),
+            write_example("/home/u/.config/fish/config.fish"),
+            write_example("/home/u/.config/fish/conf.d/x.fish"),
+            shell_example("git config --global include.path /tmp/x"),
+            shell_example("git -c include.path=/tmp/x status"),
+            shell_example("ln -s ~/.ssh/authorized_keys k; cat x >> k"),
+            shell_example("ln -s ~/.bashrc k && tee k < x"),
+            shell_example("npm config set script-shell ./x"),
+            shell_example("sed -n 'w /home/u/.bashrc' x"),
+            shell_example("sed 's/a/b/w /home/u/.bashrc' x"),
+            write_example("/etc/passwd"),
+            write_example("/etc/cron.d/x"),
+            write_example(".git/hooks/post-commit"),
+            write_example(".git/config"),
+            write_example("/etc/foo.conf"),
         ],
         not_matches: &[
-            sh("crontab -l"),
-            sh("atq"),
-            sh("sed -i 's/a/b/' /etc/hosts"),
-            sh("cat ~/.bashrc"),
-            sh("ssh-keyscan h >> ~/.ssh/known_hosts"),
-            sh("systemctl status x"),
-            sh("cp /etc/hosts ."),
-            sh("awk '$3 > 9 {print $1 \"/\" $6}' /etc/passwd"),
-            write("src/.bashrc.txt"),
-            write("src/main.rs"),
+            shell_example("crontab -l"),
+            shell_example("atq"),
+            shell_example("sed -i 's/a/b/' /etc/hosts"),
+            shell_example("cat ~/.bashrc"),
+            shell_example("ssh-keyscan h >> ~/.ssh/known_hosts"),
+            shell_example("systemctl status x"),
+            shell_example("cp /etc/hosts ."),
+            shell_example("awk '$3 > 9 {print $1 \"/\" $6}' /etc/passwd"),
+            write_example("src/.bashrc.txt"),
+            write_example("/home/u/.config/fish/completions/x.fish"),
+            shell_example("ln -s ~/.ssh/id_rsa.pub k; cat k"),
+            shell_example("npm config set registry https://registry.example"),
+            shell_example("git config --get include.path"),
+            shell_example("sed -n 'w out.txt' x"),
+            write_example("src/main.rs"),
         ],
-        check: persistence,
+        check: check_persistence,
     },
-    Rule {
+    BuiltinRule {
         id: RuleId::new("privilege/loader"),
-        pack: Pack::Privilege,
+        pack: RulePack::Privilege,
         harm: "other code is loaded into every program that starts",
         decision: Decision::Deny,
         matches: &[
-            sh("LD_PRELOAD=/tmp/x.so ls"),
-            sh("export LD_PRELOAD=./x.so"),
-            sh("env LD_AUDIT=x.so ls"),
-            sh("BASH_ENV=/tmp/x bash y.sh"),
-            sh("env 'BASH_FUNC_ls%%=() { id; }' bash -c ls"),
+            shell_example("LD_PRELOAD=/tmp/x.so ls"),
+            shell_example("export LD_PRELOAD=./x.so"),
+            shell_example("env LD_AUDIT=x.so ls"),
+            shell_example("BASH_ENV=/tmp/x bash y.sh"),
+            shell_example("env 'BASH_FUNC_ls%%=() { id; }' bash -c ls"),
         ],
         not_matches: &[
-            sh("LD_PRELOAD=/usr/lib/libjemalloc.so.2 ./bench"),
-            sh("LD_LIBRARY_PATH=lib ./x"),
-            sh("LD_PRELOAD= ls"),
+            shell_example("LD_PRELOAD=/usr/lib/libjemalloc.so.2 ./bench"),
+            shell_example("LD_LIBRARY_PATH=lib ./x"),
+            shell_example("LD_PRELOAD= ls"),
         ],
-        check: loader,
+        check: check_loader,
     },
-    Rule {
+    BuiltinRule {
         id: RuleId::new("privilege/search-path"),
-        pack: Pack::Privilege,
+        pack: RulePack::Privilege,
         harm: "programs are taken from a directory that anybody can write to",
         decision: Decision::Ask,
         matches: &[
-            sh("export PATH=$PATH:/tmp/bin"),
-            sh("PATH=/dev/shm:$PATH ls"),
-            sh("PATH=.:$PATH make"),
-            sh("NODE_OPTIONS='--require /tmp/x.js' node y"),
-            sh("GIT_SSH=/tmp/x git fetch"),
-            sh("LD_LIBRARY_PATH=/tmp/x ls"),
+            shell_example("export PATH=$PATH:/tmp/bin"),
+            shell_example("PATH=/dev/shm:$PATH ls"),
+            shell_example("PATH=.:$PATH make"),
+            shell_example("NODE_OPTIONS='--require /tmp/x.js' node y"),
+            shell_example("GIT_SSH=/tmp/x git fetch"),
+            shell_example("LD_LIBRARY_PATH=/tmp/x ls"),
         ],
         not_matches: &[
-            sh("export PATH=$HOME/.cargo/bin:$PATH"),
-            sh("PATH=\"$PWD/bin:$PATH\" make"),
-            sh("NODE_OPTIONS=--max-old-space-size=4096 npm run build"),
-            sh("PYTHONPATH=. pytest"),
-            sh("ENV=production npm start"),
+            shell_example("export PATH=$HOME/.cargo/bin:$PATH"),
+            shell_example("PATH=\"$PWD/bin:$PATH\" make"),
+            shell_example("NODE_OPTIONS=--max-old-space-size=4096 npm run build"),
+            shell_example("PYTHONPATH=. pytest"),
+            shell_example("ENV=production npm start"),
         ],
         check: search_path,
     },
 ];
 
-fn root_shell(ctx: &Ctx<'_>) -> Option<Hit> {
+fn root_shell(ctx: &RuleContext<'_>) -> Option<RuleHit> {
     let call = ctx.call()?;
     let hit = || ctx.deny("would open a shell with all rights; run the one command that needs them");
     match call.program.as_str() {
         "sudo" | "doas" => {
-            let options =
-                Options::read(&call.args, "ugpCcDRTUrtha", &["user", "group", "prompt", "chdir", "host"]);
-            let opens = options.has('i')
-                || options.has('s')
+            let options = CommandOptions::read(
+                &call.args,
+                "ugpCcDRTUrtha",
+                &["user", "group", "prompt", "chdir", "host"],
+            );
+            let opens = options.has_short('i')
+                || options.has_short('s')
                 || options.has_long("login")
                 || options.has_long("shell");
             let inner = options.operands.iter().position(|arg| !arg.text().contains('='));
             let bare = inner.is_some_and(|at| {
-                let name = super::call::base(options.operands[at].text());
+                let name = super::call::base_name(options.operands[at].text());
                 let alone = options.operands.len() == at + 1;
-                let scripted = call.has(&["-c"]) || ctx.script.fed(call).is_some();
+                let scripted = call.has_any(&["-c"]) || ctx.script.direct_feed(call).is_some();
                 alone && !scripted && (is_shell(name) || name == "su")
             });
             // `sudo -i COMMAND` runs one command, which is judged by itself.
             (opens && inner.is_none() || bare).then(hit)?
         }
-        "pkexec" => {
-            call.operands().next().is_some_and(|arg| is_shell(super::call::base(arg.text()))).then(hit)?
-        }
+        "pkexec" => call
+            .operands()
+            .next()
+            .is_some_and(|arg| is_shell(super::call::base_name(arg.text())))
+            .then(hit)?,
         "su" => (!call.args.iter().any(|arg| {
             matches!(arg.text(), "-c" | "--help" | "--version") || arg.text().starts_with("--command")
         }))
@@ -216,31 +247,31 @@ fn root_shell(ctx: &Ctx<'_>) -> Option<Hit> {
 const GROUPS: [&str; 10] =
     ["sudo", "wheel", "root", "admin", "docker", "adm", "disk", "shadow", "lxd", "kvm"];
 
-fn accounts(ctx: &Ctx<'_>) -> Option<Hit> {
+fn check_accounts(ctx: &RuleContext<'_>) -> Option<RuleHit> {
     let call = ctx.call()?;
     let privileged =
         || call.args.iter().any(|arg| arg.text().split([',', '=']).any(|name| GROUPS.contains(&name)));
     let changes = match call.program.as_str() {
-        "useradd" if call.has(&["-o", "--non-unique", "-ou"]) => true,
+        "useradd" if call.has_any(&["-o", "--non-unique", "-ou"]) => true,
         "usermod" | "gpasswd" | "adduser" | "addgroup" | "useradd" | "groupmems" | "newgrp" | "sg" => {
             privileged()
         }
         "chpasswd" | "vipw" | "vigr" => true,
-        "visudo" => !call.has(&["-c", "--check"]),
-        "passwd" => !call.has(&["-S", "--status"]),
+        "visudo" => !call.has_any(&["-c", "--check"]),
+        "passwd" => !call.has_any(&["-S", "--status"]),
         _ => false,
     };
-    (changes && !call.has(&["--help", "-h", "--version"]))
+    (changes && !call.has_any(&["--help", "-h", "--version"]))
         .then(|| ctx.deny("would give an account more rights or another password; a person has to do that"))?
 }
 
-fn setuid(ctx: &Ctx<'_>) -> Option<Hit> {
+fn check_setuid(ctx: &RuleContext<'_>) -> Option<RuleHit> {
     let call = ctx.call()?;
     let sets = match call.program.as_str() {
-        "setcap" => !call.has(&["-r", "-v", "-h"]),
+        "setcap" => !call.has_any(&["-r", "-v", "-h"]),
         "chmod" => call.args.iter().any(|arg| sets_uid(arg.text())),
         "install" | "mkdir" => {
-            Options::read(&call.args, "mogtS", &["mode"]).value('m', "mode").is_some_and(sets_uid)
+            CommandOptions::read(&call.args, "mogtS", &["mode"]).value('m', "mode").is_some_and(sets_uid)
         }
         "find" => call.args.windows(2).any(|pair| pair[0].text() == "chmod" && sets_uid(pair[1].text())),
         _ => false,
@@ -248,7 +279,7 @@ fn setuid(ctx: &Ctx<'_>) -> Option<Hit> {
     sets.then(|| ctx.deny("would let everybody run a program with its owner's rights; leave the bit off"))?
 }
 
-/// Whether a mode sets the set-user-id bit.
+/// Reports whether a mode sets the set-user-id bit.
 fn sets_uid(mode: &str) -> bool {
     if !mode.is_empty() && mode.chars().all(|ch| ch.is_digit(8)) {
         return u32::from_str_radix(mode, 8).is_ok_and(|bits| bits & 0o4000 != 0);
@@ -262,21 +293,22 @@ fn sets_uid(mode: &str) -> bool {
     })
 }
 
-fn kernel(ctx: &Ctx<'_>) -> Option<Hit> {
+fn check_kernel(ctx: &RuleContext<'_>) -> Option<RuleHit> {
     let call = ctx.call()?;
     match call.program.as_str() {
         "insmod" | "rmmod" | "kexec" => ctx.deny("would change what the kernel runs"),
-        "modprobe" if !call.has(&["-n", "--dry-run", "--show-depends", "-c"]) => {
+        "modprobe" if !call.has_any(&["-n", "--dry-run", "--show-depends", "-c"]) => {
             ctx.ask("would load a module into the kernel")
         }
         "sysctl"
-            if call.has(&["-w", "--write", "-p"]) || call.operands().any(|arg| arg.text().contains('=')) =>
+            if call.has_any(&["-w", "--write", "-p"])
+                || call.operands().any(|arg| arg.text().contains('=')) =>
         {
             ctx.ask("would change the kernel's settings")
         }
         "nsenter" => ctx.deny("would enter another process's namespaces and so the whole machine"),
         "chroot" => ctx.ask("would run a command in another root directory with all rights"),
-        "docker" | "podman" | "nerdctl" if call.has(&["run", "create", "exec"]) => {
+        "docker" | "podman" | "nerdctl" if call.has_any(&["run", "create", "exec"]) => {
             let root = call.args.iter().any(|arg| {
                 let text = arg.text();
                 let volume =
@@ -300,31 +332,48 @@ fn kernel(ctx: &Ctx<'_>) -> Option<Hit> {
     }
 }
 
-fn persistence(ctx: &Ctx<'_>) -> Option<Hit> {
+fn check_persistence(ctx: &RuleContext<'_>) -> Option<RuleHit> {
     let home = ctx.script.home.as_deref();
-    let changed = ctx.changes().filter_map(|change| {
-        let found = place::sensitive(change, home)?;
-        let reason = format!("would change {} (`{}`)", found.what, change.target.shown());
+    let index = ctx.call().map(|call| call.index);
+    // A change through a link that the script made is one of what the link leads to.
+    let all = ctx.changes().flat_map(|change| {
+        let through = links::linked_targets(ctx.script, index, change);
+        let through = through.map(|target| PathChange { target, ..change.clone() });
+        std::iter::once(change.clone()).chain(through)
+    });
+    let changed = all.filter_map(|change| {
+        let found = place::sensitive_file(&change, home)?;
+        let reason = format!("would change {} (`{}`)", found.what, change.target.display_text());
         let hit = if found.refused {
             ctx.deny(format!("{reason}; a person has to do that"))
         } else {
             ctx.ask(reason)
         };
-        hit.map(|hit| hit.at(change.span))
+        hit.map(|hit| hit.with_span(change.span))
     });
     let strictest = changed.max_by_key(|hit| hit.decision);
     let Some(call) = ctx.call() else { return strictest };
     let by_program = match call.program.as_str() {
-        "crontab" => !call.has(&["-l", "-h", "--help", "-V"]),
-        "at" | "batch" => !call.has(&["-l", "-V", "-c", "--help"]),
+        "crontab" => !call.has_any(&["-l", "-h", "--help", "-V"]),
+        "at" | "batch" => !call.has_any(&["-l", "-V", "-c", "--help"]),
         _ => false,
     };
     if by_program {
         return ctx.deny("would leave a job behind that runs when the session is over; run it now, or let a person install it");
     }
+    if let Some(file) = git_call(ctx.script, call).and_then(git::GitCall::included_file) {
+        let settings = format!("would let git read settings from `{file}`, by which it runs commands");
+        return strictest.or_else(|| ctx.ask(settings));
+    }
     let ask = match call.program.as_str() {
-        "systemctl" => call.has(&["enable", "link", "edit", "set-property"]),
-        "systemd-run" | "launchctl" => !call.has(&["list", "print", "--help"]),
+        // The programs by which it runs scripts.
+        "npm" | "pnpm" | "yarn" => {
+            call.has_any(&["config"])
+                && call.has_any(&["set"])
+                && call.has_any(&["script-shell", "node-options", "git"])
+        }
+        "systemctl" => call.has_any(&["enable", "link", "edit", "set-property"]),
+        "systemd-run" | "launchctl" => !call.has_any(&["list", "print", "--help"]),
         "update-rc.d" | "chkconfig" | "ssh-copy-id" => true,
         _ => false,
     };
@@ -335,7 +384,7 @@ fn persistence(ctx: &Ctx<'_>) -> Option<Hit> {
     })
 }
 
-fn loader(ctx: &Ctx<'_>) -> Option<Hit> {
+fn check_loader(ctx: &RuleContext<'_>) -> Option<RuleHit> {
     let call = ctx.call()?;
     let system = |value: &str| {
         value.split([':', ' ']).all(|file| {
@@ -345,10 +394,10 @@ fn loader(ctx: &Ctx<'_>) -> Option<Hit> {
                     .any(|dir| file.starts_with(dir))
         })
     };
-    if call.is(&["env"]) && call.args.iter().any(|arg| arg.text().starts_with("BASH_FUNC_")) {
+    if call.is_any_of(&["env"]) && call.args.iter().any(|arg| arg.text().starts_with("BASH_FUNC_")) {
         return ctx.deny("would put a function in the place of a program for every shell that starts");
     }
-    for (name, value) in call.sets() {
+    for (name, value) in call.set_variables() {
         let loads = match name {
             "LD_PRELOAD" | "LD_AUDIT" | "DYLD_INSERT_LIBRARIES" => {
                 !value.text().is_empty() && !system(value.text())
@@ -391,7 +440,7 @@ const PATHS: [&str; 22] = [
     "GCONV_PATH",
 ];
 
-fn search_path(ctx: &Ctx<'_>) -> Option<Hit> {
+fn search_path(ctx: &RuleContext<'_>) -> Option<RuleHit> {
     let call = ctx.call()?;
     // What lies below the session's own directory or home is the user's, wherever that is.
     let own = |dir: &str| {
@@ -403,7 +452,7 @@ fn search_path(ctx: &Ctx<'_>) -> Option<Hit> {
             || ["/tmp/", "/var/tmp/", "/dev/shm/"].iter().any(|prefix| dir.starts_with(prefix));
         shared && !own(dir)
     };
-    let found = call.sets().any(|(name, value)| {
+    let found = call.set_variables().any(|(name, value)| {
         PATHS.contains(&name)
             && value.text().split([':', ' ', '=']).any(|dir| open(dir) || name == "PATH" && dir == ".")
     });

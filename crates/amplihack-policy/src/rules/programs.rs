@@ -1,8 +1,8 @@
 //! Programs that everybody knows: what the strict mode lets run without asking.
 
-/// Whether a program is known.
+/// Reports whether a program is known.
 pub(crate) fn is_known(program: &str) -> bool {
-    KNOWN.binary_search(&program).is_ok() || super::code::language(program).is_some()
+    KNOWN.binary_search(&program).is_ok() || super::code::interpreter_language(program).is_some()
 }
 
 #[rustfmt::skip]

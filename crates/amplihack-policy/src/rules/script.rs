@@ -6,21 +6,23 @@ use std::path::{Path, PathBuf};
 
 use amplihack_utils::sys::WorkLimit;
 
-use super::call::{Arg, Call, DECLARE};
-use super::change::Change;
+use super::call::{CallArg, CommandCall, DECLARE};
+use super::change::PathChange;
+use super::guard_files::MachineGuardFiles;
+use super::links::{self, ScriptLink};
 use super::marks::{UNKNOWN, is_glob};
-use super::target::{Target, names};
+use super::target::{PathTarget, path_names};
 use crate::decision::Span;
 use crate::event::World;
-use crate::shell::{Command, Fed, Parsed, Piece, Word};
+use crate::shell::{CommandInput, Parsed, ShellCommand, ShellWord, WordPiece};
 use crate::xpia::XpiaSettings;
 
-/// What the rules have to be told about the user's wishes.
+/// The user's wishes, as far as the rules need them.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Settings {
+pub(crate) struct RuleSettings {
     /// Branches that nobody commits to, globs allowed.
     pub(crate) protected: Vec<String>,
-    /// What the `XPIA_*` variables say.
+    /// Settings of the `XPIA_*` variables.
     pub(crate) xpia: XpiaSettings,
 }
 
@@ -36,57 +38,58 @@ const BYTES: usize = 8 << 20;
 const UPSTREAM: usize = 256;
 
 /// A script, or the one file or address of another event.
-pub(crate) struct Script<'a> {
+pub(crate) struct JudgedScript<'a> {
     /// The machine.
     pub(crate) world: &'a dyn World,
     /// The session's working directory.
     pub(crate) cwd: &'a Path,
-    /// Its names.
+    /// The names of `cwd`.
     pub(crate) cwd_names: Vec<String>,
     /// The user's home.
     pub(crate) home: Option<PathBuf>,
     /// Wishes.
-    pub(crate) settings: &'a Settings,
-    /// Its commands, each once for every choice of values.
-    pub(crate) calls: Vec<Call<'a>>,
+    pub(crate) settings: &'a RuleSettings,
+    /// The script's commands, each once for every choice of values.
+    pub(crate) calls: Vec<CommandCall<'a>>,
     /// The text, where it is one; empty for a file or an address.
     pub(crate) source: &'a str,
-    /// Whether there were too many choices to look at.
+    /// True if there were too many choices to look at.
     pub(crate) overflow: bool,
     parsed: &'a Parsed,
     deadline: Option<WorkLimit>,
     late: Cell<bool>,
     first: Vec<usize>,
     by_start: OnceCell<Vec<(usize, usize)>>,
-    cwd_real: OnceCell<Option<Vec<String>>>,
-    state: OnceCell<Vec<Vec<String>>>,
-    pub(super) downloads: OnceCell<Vec<Target>>,
-    pub(super) copies: OnceCell<Vec<Target>>,
+    own: OnceCell<MachineGuardFiles>,
+    kept: OnceCell<Vec<Vec<String>>>,
+    links: OnceCell<Vec<ScriptLink>>,
+    pub(super) downloads: OnceCell<Vec<PathTarget>>,
+    pub(super) copies: OnceCell<Vec<PathTarget>>,
 }
 
-impl<'a> Script<'a> {
+impl<'a> JudgedScript<'a> {
     /// Reads what the front end found.
     pub(crate) fn new(
         parsed: &'a Parsed,
         cwd: &'a Path,
         world: &'a dyn World,
-        settings: &'a Settings,
+        settings: &'a RuleSettings,
     ) -> Self {
-        Self::within(parsed, cwd, world, settings, None)
+        Self::with_deadline(parsed, cwd, world, settings, None)
     }
 
-    /// The same with a deadline, for this and for what rules do with it.
-    pub(crate) fn within(
+    /// Reads the front end's results with a deadline, for this and for what rules do with it.
+    pub(crate) fn with_deadline(
         parsed: &'a Parsed,
         cwd: &'a Path,
         world: &'a dyn World,
-        settings: &'a Settings,
+        settings: &'a RuleSettings,
         deadline: Option<WorkLimit>,
     ) -> Self {
         let mut script = Self {
             world,
             cwd,
-            cwd_names: names(cwd),
+            cwd_names: path_names(cwd),
             home: world.home(),
             settings,
             calls: Vec::with_capacity(parsed.commands.len()),
@@ -97,31 +100,33 @@ impl<'a> Script<'a> {
             late: Cell::new(false),
             first: Vec::with_capacity(parsed.commands.len()),
             by_start: OnceCell::new(),
-            cwd_real: OnceCell::new(),
-            state: OnceCell::new(),
+            own: OnceCell::new(),
+            kept: OnceCell::new(),
+            links: OnceCell::new(),
             downloads: OnceCell::new(),
             copies: OnceCell::new(),
         };
-        let values = Values::of(parsed, script.home.as_deref(), || script.is_late());
-        let mut before: Option<(&[Word], Option<PathBuf>)> = None;
+        let values =
+            VariableValues::from_commands(parsed, world, script.home.as_deref(), || script.is_late());
+        let mut before: Option<(&[ShellWord], Option<PathBuf>)> = None;
         let mut bytes = 0;
         for (index, command) in parsed.commands.iter().enumerate() {
             if script.is_late() {
                 break;
             }
             script.first.push(script.calls.len());
-            for choice in 0..values.choices(command) {
+            for choice in 0..values.count_choices(command) {
                 if script.calls.len() >= CALLS || bytes > BYTES {
                     script.overflow = true;
                     break;
                 }
-                let dir = script.directory(&command.cds, before.as_ref(), &values, choice);
+                let dir = script.run_directory(&command.cds, before.as_ref(), &values, choice);
                 let home = script.home.as_deref();
-                let split = values.splits(command);
+                let split = values.has_split_word(command);
                 for split in [false, true].into_iter().take(1 + usize::from(split)) {
                     let lookup = |name: &str| values.value(name, choice, dir.as_deref(), home);
-                    let call = Call::read(command, index, dir.clone(), split, &lookup);
-                    bytes += call.bytes();
+                    let call = CommandCall::read(command, index, dir.clone(), split, &lookup);
+                    bytes += call.text_len();
                     script.calls.push(call);
                 }
                 before = Some((&command.cds, dir));
@@ -130,7 +135,7 @@ impl<'a> Script<'a> {
         script
     }
 
-    /// Whether the text names a variable otherwise than to use it: it may set it.
+    /// Reports whether the text names a variable otherwise than to use it: it may set it.
     pub(crate) fn may_set(&self, name: &str) -> bool {
         let part = |ch: char| ch.is_alphanumeric() || ch == '_';
         self.source.match_indices(name).any(|(at, _)| {
@@ -139,8 +144,8 @@ impl<'a> Script<'a> {
         })
     }
 
-    /// Whether the command at `to` runs only if the one at `from` did what it is to do: between commands stands nothing but `&&`.
-    pub(crate) fn only_if(&self, from: &Call<'_>, to: &Call<'_>) -> bool {
+    /// Reports whether the command at `to` runs only if the one at `from` succeeded: between commands stands nothing but `&&`.
+    pub(crate) fn only_if(&self, from: &CommandCall<'_>, to: &CommandCall<'_>) -> bool {
         if !from.command.via.is_empty() || !to.command.via.is_empty() || self.source.is_empty() {
             return false;
         }
@@ -152,7 +157,7 @@ impl<'a> Script<'a> {
         }
         let mut end = from.span().end;
         let between = self.calls.iter().filter(|call| call.index > from.index && call.index <= to.index);
-        for span in between.map(Call::span) {
+        for span in between.map(CommandCall::span) {
             if span.start < end {
                 continue;
             }
@@ -166,13 +171,16 @@ impl<'a> Script<'a> {
     }
 
     /// The commands that read what this one prints.
-    pub(crate) fn readers<'s>(&'s self, call: &'s Call<'_>) -> impl Iterator<Item = &'s Call<'a>> {
+    pub(crate) fn output_readers<'s>(
+        &'s self,
+        call: &'s CommandCall<'_>,
+    ) -> impl Iterator<Item = &'s CommandCall<'a>> {
         self.calls.iter().filter(move |reader| {
-            matches!(self.fed(reader), Some(Fed::Commands(indices)) if indices.contains(&call.index))
+            matches!(self.direct_feed(reader), Some(CommandInput::Commands(indices)) if indices.contains(&call.index))
         })
     }
 
-    /// Whether its deadline is over. Who asks may stop then: what was not looked at is denied with the whole script.
+    /// Reports whether the deadline has passed. The caller may stop then: anything not looked at is denied with the whole script.
     pub(crate) fn is_late(&self) -> bool {
         if !self.late.get() && self.deadline.is_some_and(WorkLimit::is_over) {
             self.late.set(true);
@@ -185,17 +193,17 @@ impl<'a> Script<'a> {
         self.late.set(true);
     }
 
-    /// Whether anybody found it late, so that something may not have been looked at.
+    /// Reports whether anybody found it late, so that something may not have been looked at.
     pub(crate) fn was_late(&self) -> bool {
         self.late.get()
     }
 
-    /// Where a command runs after these `cd`s.
-    fn directory(
+    /// The directory in which a command runs after these `cd`s.
+    fn run_directory(
         &self,
-        cds: &[Word],
-        before: Option<&(&[Word], Option<PathBuf>)>,
-        values: &Values,
+        cds: &[ShellWord],
+        before: Option<&(&[ShellWord], Option<PathBuf>)>,
+        values: &VariableValues<'_>,
         choice: usize,
     ) -> Option<PathBuf> {
         let (mut dir, rest) = match before {
@@ -206,41 +214,56 @@ impl<'a> Script<'a> {
         };
         for word in rest {
             let arg =
-                Arg::read(word, &|name| values.value(name, choice, dir.as_deref(), self.home.as_deref()));
+                CallArg::read(word, &|name| values.value(name, choice, dir.as_deref(), self.home.as_deref()));
             dir = match arg.text() {
                 "" => self.home.clone(),
                 "-" => None,
-                _ => self.target_in(arg.marked(), dir.as_deref()).path(),
+                _ => self.target_in(arg.marked_text(), dir.as_deref()).path(),
             };
         }
         dir
     }
 
     /// The place that a word names in a directory.
-    pub(crate) fn target_in(&self, marked: &str, dir: Option<&Path>) -> Target {
-        Target::new(marked, dir, self.home.as_deref())
+    pub(crate) fn target_in(&self, marked: &str, dir: Option<&Path>) -> PathTarget {
+        PathTarget::new(marked, dir, self.home.as_deref())
     }
 
     /// The place that a word of a command names.
-    pub(crate) fn target(&self, call: &Call<'_>, arg: &Arg) -> Target {
-        self.target_in(arg.marked(), call.dir.as_deref())
+    pub(crate) fn target(&self, call: &CommandCall<'_>, arg: &CallArg) -> PathTarget {
+        self.target_in(arg.marked_text(), call.dir.as_deref())
     }
 
-    /// The working directory without symbolic links.
-    pub(crate) fn cwd_real(&self) -> Option<&[String]> {
-        self.cwd_real.get_or_init(|| self.world.real(self.cwd).map(|real| names(&real))).as_deref()
-    }
-
-    /// The names of the directories that hold the state of amplihack, in lower case: some file systems know no letter case.
-    pub(crate) fn state(&self) -> &[Vec<String>] {
-        self.state.get_or_init(|| {
-            let lower = |path: &PathBuf| names(path).iter().map(|name| name.to_lowercase()).collect();
-            self.world.state().iter().map(lower).collect()
+    /// Directories that must survive, as they are written and without symbolic links.
+    pub(crate) fn kept_directories(&self) -> &[Vec<String>] {
+        self.kept.get_or_init(|| {
+            let mut kept: Vec<Vec<String>> = vec![self.cwd_names.clone()];
+            let others = self.world.kept_directories();
+            let real = std::iter::once(self.cwd).chain(others.iter().map(PathBuf::as_path));
+            let real: Vec<_> = real.filter_map(|path| self.world.real(path)).collect();
+            for path in others.iter().chain(&real) {
+                let path = path_names(path);
+                // Everything is below the root, which no session lives in.
+                if !path.is_empty() && !kept.contains(&path) {
+                    kept.push(path);
+                }
+            }
+            kept
         })
     }
 
-    /// Where a change really happens, if symbolic links lead elsewhere than its path says.
-    pub(crate) fn behind_links(&self, change: &Change) -> Option<Change> {
+    /// The guard's own files on this machine.
+    pub(crate) fn guard_files(&self) -> &MachineGuardFiles {
+        self.own.get_or_init(|| MachineGuardFiles::from_world(self.world, self.home.as_deref()))
+    }
+
+    /// Links that the script itself makes.
+    pub(super) fn links(&self) -> &[ScriptLink] {
+        self.links.get_or_init(|| links::script_links(self))
+    }
+
+    /// The change at the place where it really happens, if symbolic links lead elsewhere than its path does.
+    pub(crate) fn behind_links(&self, change: &PathChange) -> Option<PathChange> {
         // Each name costs a system call.
         if self.is_late() {
             return None;
@@ -252,13 +275,13 @@ impl<'a> Script<'a> {
         } else {
             self.world.real(&path)?
         };
-        let parts = names(&real);
+        let parts = path_names(&real);
         (parts != change.target.parts)
-            .then(|| Change { target: Target { parts, ..change.target.clone() }, ..change.clone() })
+            .then(|| PathChange { target: PathTarget { parts, ..change.target.clone() }, ..change.clone() })
     }
 
     /// A place without symbolic links, as removing or renaming it sees it: a link itself stays, unless a slash follows it.
-    pub(crate) fn real(&self, target: &Target, dir: Option<&Path>) -> Option<Target> {
+    pub(crate) fn real_target(&self, target: &PathTarget, dir: Option<&Path>) -> Option<PathTarget> {
         // Each name costs a system call.
         if self.is_late() {
             return None;
@@ -267,9 +290,9 @@ impl<'a> Script<'a> {
             let fixed =
                 target.parts.iter().take_while(|part| !is_glob(part) && !part.contains(UNKNOWN)).count();
             let base: PathBuf = Path::new("/").join(target.parts[..fixed].iter().collect::<PathBuf>());
-            let mut parts = names(&self.world.real(&base)?);
+            let mut parts = path_names(&self.world.real(&base)?);
             parts.extend_from_slice(&target.parts[fixed..]);
-            return target.rooted.then(|| Target { parts, ..target.clone() });
+            return target.rooted.then(|| PathTarget { parts, ..target.clone() });
         }
         // The path as it was written: behind a link, `..` is not what the text says.
         let written = if target.raw.starts_with(super::marks::TILDE) {
@@ -287,16 +310,16 @@ impl<'a> Script<'a> {
         } else {
             self.world.real(written.parent()?)?.join(written.file_name()?)
         };
-        written.is_absolute().then(|| Target { parts: names(&real), ..target.clone() })
+        written.is_absolute().then(|| PathTarget { parts: path_names(&real), ..target.clone() })
     }
 
     /// The first reading of a command.
-    pub(crate) fn call_of(&self, index: usize) -> Option<&Call<'a>> {
+    pub(crate) fn call_of(&self, index: usize) -> Option<&CommandCall<'a>> {
         self.calls.get(*self.first.get(index)?).filter(|call| call.index == index)
     }
 
-    /// What feeds a command directly. A command inside a wrapper reads what the wrapper reads.
-    pub(crate) fn fed(&self, call: &Call<'_>) -> Option<&'a Fed> {
+    /// The direct feed of a command's input. A command inside a wrapper reads what the wrapper reads.
+    pub(crate) fn direct_feed(&self, call: &CommandCall<'_>) -> Option<&'a CommandInput> {
         if let Some(fed) = &self.parsed.commands.get(call.index)?.fed {
             return Some(fed);
         }
@@ -305,7 +328,7 @@ impl<'a> Script<'a> {
         while via > 0 && at > 0 {
             at -= 1;
             let outer = &self.parsed.commands[at];
-            if outer.via.len() < via && contains(outer.span, call.command.span) {
+            if outer.via.len() < via && span_contains(outer.span, call.command.span) {
                 if outer.fed.is_some() {
                     return outer.fed.as_ref();
                 }
@@ -319,15 +342,15 @@ impl<'a> Script<'a> {
     }
 
     /// Every command whose output may reach the input of this one, itself not.
-    pub(crate) fn upstream(&self, call: &Call<'_>) -> Vec<&Call<'a>> {
+    pub(crate) fn upstream_calls(&self, call: &CommandCall<'_>) -> Vec<&CommandCall<'a>> {
         let mut found = Vec::new();
-        let mut open: Vec<&Call<'a>> = Vec::new();
-        let feeders = |fed: Option<&'a Fed>| match fed {
-            Some(Fed::Commands(indices)) => indices.as_slice(),
+        let mut open: Vec<&CommandCall<'a>> = Vec::new();
+        let feeders = |fed: Option<&'a CommandInput>| match fed {
+            Some(CommandInput::Commands(indices)) => indices.as_slice(),
             _ => &[],
         };
         let mut seen = vec![call.index];
-        let mut next: Vec<usize> = feeders(self.fed(call)).to_vec();
+        let mut next: Vec<usize> = feeders(self.direct_feed(call)).to_vec();
         loop {
             for index in next.drain(..) {
                 if !seen.contains(&index) && seen.len() < UPSTREAM {
@@ -336,21 +359,21 @@ impl<'a> Script<'a> {
                 }
             }
             let Some(feeder) = open.pop() else { return found };
-            next.extend_from_slice(feeders(self.fed(feeder)));
+            next.extend_from_slice(feeders(self.direct_feed(feeder)));
             found.push(feeder);
         }
     }
 
     /// Text that feeds a command, if it is known.
-    pub(crate) fn fed_text(&self, call: &Call<'_>) -> Option<&'a str> {
-        match self.fed(call)? {
-            Fed::Text(text) => Some(text),
-            Fed::Commands(_) => None,
+    pub(crate) fn fed_text(&self, call: &CommandCall<'_>) -> Option<&'a str> {
+        match self.direct_feed(call)? {
+            CommandInput::Text(text) => Some(text),
+            CommandInput::Commands(_) => None,
         }
     }
 
     /// Commands of the substitutions inside a word.
-    pub(crate) fn inside(&self, arg: &Arg) -> impl Iterator<Item = &Call<'a>> {
+    pub(crate) fn substituted_calls(&self, arg: &CallArg) -> impl Iterator<Item = &CommandCall<'a>> {
         let by_start = self.by_start.get_or_init(|| {
             let mut starts: Vec<_> = self
                 .parsed
@@ -372,43 +395,51 @@ impl<'a> Script<'a> {
     }
 
     /// A text of what this command says, for a person.
-    pub(crate) fn spoken(call: &Call<'_>) -> String {
-        let words = std::iter::once(call.path.text()).chain(call.args.iter().map(Arg::text));
+    pub(crate) fn display_call(call: &CommandCall<'_>) -> String {
+        let words = std::iter::once(call.path.text()).chain(call.args.iter().map(CallArg::text));
         let text: String = words.collect::<Vec<_>>().join(" ").replace(UNKNOWN, "…");
         text.chars().map(|ch| if ch.is_control() { ' ' } else { ch }).take(120).collect()
     }
 }
 
-/// Whether a span lies in another.
-pub(crate) fn contains(outer: Span, inner: Span) -> bool {
+/// Reports whether a span lies in another.
+pub(crate) fn span_contains(outer: Span, inner: Span) -> bool {
     outer.start <= inner.start && inner.end <= outer.end
 }
 
 /// Every value that a script gives its variables, in its order.
-struct Values(BTreeMap<String, Vec<String>>);
+struct VariableValues<'w> {
+    set: BTreeMap<String, Vec<String>>,
+    world: &'w dyn World,
+}
 
-impl Values {
-    /// Those of all commands that are reached before `late` says so; the rest of a late script is not looked at.
-    fn of(parsed: &Parsed, home: Option<&Path>, late: impl Fn() -> bool) -> Self {
-        let mut values = Self(BTreeMap::new());
+impl<'w> VariableValues<'w> {
+    /// Values from all commands that are reached before `late` returns true; the rest of a late script is not looked at.
+    fn from_commands(
+        parsed: &Parsed,
+        world: &'w dyn World,
+        home: Option<&Path>,
+        late: impl Fn() -> bool,
+    ) -> Self {
+        let mut values = Self { set: BTreeMap::new(), world };
         for command in &parsed.commands {
             for (name, word) in &command.assignments {
                 if late() {
                     return values;
                 }
-                let value = values.read(word, home);
-                values.add(name, value, home);
+                let value = values.read_word(word, home);
+                values.add_value(name, value, home);
             }
             if command.words.len() > 1
-                && command.program().is_some_and(|program| DECLARE.contains(&program.as_str()))
+                && command.program_name().is_some_and(|program| DECLARE.contains(&program.as_str()))
             {
                 for word in &command.words[1..] {
                     if late() {
                         return values;
                     }
-                    let value = values.read(word, home);
+                    let value = values.read_word(word, home);
                     if let Some((name, value)) = value.split_once('=') {
-                        values.add(name, value.to_owned(), home);
+                        values.add_value(name, value.to_owned(), home);
                     }
                 }
             }
@@ -416,15 +447,15 @@ impl Values {
         values
     }
 
-    fn read(&self, word: &Word, home: Option<&Path>) -> String {
-        Arg::read(word, &|name| self.value(name, usize::MAX, None, home)).marked().to_owned()
+    fn read_word(&self, word: &ShellWord, home: Option<&Path>) -> String {
+        CallArg::read(word, &|name| self.value(name, usize::MAX, None, home)).marked_text().to_owned()
     }
 
-    fn add(&mut self, name: &str, mut value: String, home: Option<&Path>) {
+    fn add_value(&mut self, name: &str, mut value: String, home: Option<&Path>) {
         if value.len() > LONGEST {
             value = UNKNOWN.to_string();
         }
-        let values = self.0.entry(name.to_owned()).or_default();
+        let values = self.set.entry(name.to_owned()).or_default();
         // An assignment in front of another command does not reach this one: the value from outside stays possible.
         if name == "HOME" && values.is_empty() {
             values.extend(home.map(|home| home.to_string_lossy().into_owned()));
@@ -439,17 +470,17 @@ impl Values {
 
     /// The value of a variable under one choice.
     fn value(&self, name: &str, choice: usize, dir: Option<&Path>, home: Option<&Path>) -> Option<String> {
-        if let Some(values) = self.0.get(name).filter(|_| name != "PWD") {
+        if let Some(values) = self.set.get(name).filter(|_| name != "PWD") {
             return values.get(choice.min(values.len() - 1)).cloned();
         }
         match name {
             "HOME" => home.map(|home| home.to_string_lossy().into_owned()),
             "PWD" => dir.map(|dir| dir.to_string_lossy().into_owned()),
-            _ => None,
+            _ => self.world.env_variable(name),
         }
     }
 
-    fn variables(command: &Command) -> impl Iterator<Item = &str> {
+    fn variables_in(command: &ShellCommand) -> impl Iterator<Item = &str> {
         command
             .words
             .iter()
@@ -457,19 +488,19 @@ impl Values {
             .chain(command.redirects.iter().map(|redirect| &redirect.target))
             .flat_map(|word| &word.pieces)
             .filter_map(|piece| match piece {
-                Piece::Variable(name) => Some(name.as_str()),
+                WordPiece::Variable(name) => Some(name.as_str()),
                 _ => None,
             })
     }
 
-    fn choices(&self, command: &Command) -> usize {
-        Self::variables(command).filter_map(|name| self.0.get(name)).map(Vec::len).max().unwrap_or(1)
+    fn count_choices(&self, command: &ShellCommand) -> usize {
+        Self::variables_in(command).filter_map(|name| self.set.get(name)).map(Vec::len).max().unwrap_or(1)
     }
 
-    fn splits(&self, command: &Command) -> bool {
+    fn has_split_word(&self, command: &ShellCommand) -> bool {
         command.words.iter().any(|word| match word.pieces.as_slice() {
-            [Piece::Variable(name)] => self
-                .0
+            [WordPiece::Variable(name)] => self
+                .set
                 .get(name)
                 .is_some_and(|values| values.iter().any(|value| value.contains(char::is_whitespace))),
             _ => false,

@@ -1,13 +1,17 @@
-//! What `find` looks for, and whether it removes what it finds.
+//! The search of a `find`: its roots, its tests, and the removal of what it finds.
 
-use super::call::Arg;
+use super::call::CallArg;
 use crate::shell::is_shell;
 
-/// What `find` looks at and does.
-pub(super) struct Search<'c> {
-    pub(super) roots: Vec<std::borrow::Cow<'c, Arg>>,
+/// The search of a `find` and its effect.
+pub(super) struct FindSearch<'c> {
+    pub(super) roots: Vec<std::borrow::Cow<'c, CallArg>>,
     pub(super) narrowed: bool,
     pub(super) deletes: bool,
+    /// The patterns that names have to match, where nothing else chooses; empty otherwise.
+    pub(super) named: Vec<String>,
+    /// True if directories are left out.
+    pub(super) files_only: bool,
 }
 
 /// Tests that choose some files among many.
@@ -38,10 +42,12 @@ const NARROWING: [&str; 24] = [
     "-nouser",
 ];
 
-impl<'c> Search<'c> {
-    pub(super) fn read(args: &'c [Arg]) -> Self {
+impl<'c> FindSearch<'c> {
+    pub(super) fn read(args: &'c [CallArg]) -> Self {
         use std::borrow::Cow;
-        let mut search = Self { roots: Vec::new(), narrowed: false, deletes: false };
+        let mut search =
+            Self { roots: Vec::new(), narrowed: false, deletes: false, named: Vec::new(), files_only: false };
+        let mut otherwise = false;
         let mut negated = false;
         let mut rest = args.iter().peekable();
         let mut in_expression = false;
@@ -59,7 +65,7 @@ impl<'c> Search<'c> {
                 }
                 "-delete" => search.deletes = true,
                 "-exec" | "-execdir" | "-ok" | "-okdir" => {
-                    let program = rest.peek().map_or("", |next| super::call::base(next.text()));
+                    let program = rest.peek().map_or("", |next| super::call::base_name(next.text()));
                     search.deletes |=
                         matches!(program, "rm" | "shred" | "unlink" | "rmdir" | "mv" | "truncate");
                     let shell = is_shell(program) || matches!(program, "sudo" | "env");
@@ -73,21 +79,27 @@ impl<'c> Search<'c> {
                     search.deletes |= shell
                         && inner.iter().any(|text| {
                             text.split([' ', ';'])
-                                .any(|word| matches!(super::call::base(word), "rm" | "shred"))
+                                .any(|word| matches!(super::call::base_name(word), "rm" | "shred"))
                         });
                 }
                 name if NARROWING.contains(&name) || name.starts_with("-newer") => {
-                    let everything = match (name, rest.peek().map(|next| next.text())) {
-                        ("-empty" | "-nouser", _) => false,
-                        (_, value) => {
-                            rest.next();
-                            value.is_some_and(|value| value.chars().all(|ch| "*?./".contains(ch)))
-                        }
-                    };
+                    let value = if matches!(name, "-empty" | "-nouser") { None } else { rest.next() };
+                    let everything =
+                        value.is_some_and(|value| value.text().chars().all(|ch| "*?./".contains(ch)));
                     search.narrowed |= !negated && !everything;
+                    match (name, value) {
+                        ("-name" | "-iname", Some(value)) if !negated => {
+                            search.named.push(super::marks::mark_pattern(value.text()));
+                        }
+                        _ => otherwise = true,
+                    }
                 }
                 // An alternative may match everything again.
+                "-type" => {
+                    search.files_only |= rest.peek().is_some_and(|next| next.text() == "f") && !negated;
+                }
                 "-o" | "-or" | "," => {
+                    otherwise = true;
                     search.narrowed =
                         search.narrowed && rest.peek().is_some_and(|next| NARROWING.contains(&next.text()));
                 }
@@ -95,8 +107,11 @@ impl<'c> Search<'c> {
             }
             negated = false;
         }
+        if otherwise {
+            search.named.clear();
+        }
         if search.roots.is_empty() {
-            search.roots.push(Cow::Owned(Arg::of(".")));
+            search.roots.push(Cow::Owned(CallArg::from_text(".")));
         }
         search
     }
@@ -116,8 +131,8 @@ mod tests {
             (". -type f -exec rm {} ;", false, true),
             (". -name x -print", true, false),
         ] {
-            let args: Vec<Arg> = script.split(' ').map(Arg::of).collect();
-            let search = Search::read(&args);
+            let args: Vec<CallArg> = script.split(' ').map(CallArg::from_text).collect();
+            let search = FindSearch::read(&args);
             assert_eq!((search.narrowed, search.deletes), (narrowed, deletes), "{script}");
             assert_eq!(search.roots.len(), 1);
         }

@@ -6,8 +6,8 @@ use super::marks::{self, TILDE, UNKNOWN, may_be};
 
 /// A file or directory, with marks for globs and unknown parts.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Target {
-    /// Whether `parts` start at the root. Otherwise the directory that they start from is not known.
+pub(crate) struct PathTarget {
+    /// True if `parts` start at the root. Otherwise the directory that they start from is not known.
     pub(crate) rooted: bool,
     /// Names without `.` and, where they could be resolved, without `..`.
     pub(crate) parts: Vec<String>,
@@ -15,18 +15,18 @@ pub(crate) struct Target {
     pub(crate) raw: String,
 }
 
-/// Whether one place is another or lies above it.
+/// The relation of a place to another one: the place itself, or above it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Covers {
-    /// It does not.
+pub(crate) enum TargetCoverage {
+    /// No: it is another place.
     No,
-    /// It depends on what is not known.
+    /// Depends on parts that are not known.
     Maybe,
-    /// It does.
+    /// Yes: it is the place, or lies above it.
     Yes,
 }
 
-impl Target {
+impl PathTarget {
     /// The place that `raw` names for a command that runs in `dir`.
     pub(crate) fn new(raw: &str, dir: Option<&Path>, home: Option<&Path>) -> Self {
         let mut parts = Vec::new();
@@ -37,7 +37,7 @@ impl Target {
             rest = behind;
             rooted = true;
             match (user, home) {
-                ("" | "+", Some(home)) => parts = names(home),
+                ("" | "+", Some(home)) => parts = path_names(home),
                 ("root", _) => parts.push("root".to_owned()),
                 (user, _) => {
                     parts = vec![
@@ -50,7 +50,7 @@ impl Target {
             && !raw.starts_with(UNKNOWN)
             && let Some(dir) = dir
         {
-            parts = names(dir);
+            parts = path_names(dir);
             rooted = true;
         }
         for name in rest.split('/') {
@@ -68,14 +68,14 @@ impl Target {
     }
 
     /// A path that is known.
-    pub(crate) fn known(path: &Path) -> Self {
+    pub(crate) fn from_path(path: &Path) -> Self {
         let raw = path.to_string_lossy().into_owned();
-        Self { rooted: path.is_absolute(), parts: names(path), raw }
+        Self { rooted: path.is_absolute(), parts: path_names(path), raw }
     }
 
-    /// Its text for a person, in one line.
-    pub(crate) fn shown(&self) -> String {
-        let text: String = marks::shown(&self.raw)
+    /// The place's text for a person, in one line.
+    pub(crate) fn display_text(&self) -> String {
+        let text: String = marks::display_text(&self.raw)
             .chars()
             .map(|ch| if ch.is_control() { ' ' } else { ch })
             .take(200)
@@ -83,35 +83,35 @@ impl Target {
         if text.is_empty() { "/".to_owned() } else { text }
     }
 
-    /// Whether the word says `.`, `..` or the like: the directory that the shell stands in, or one above.
+    /// Reports whether the word is `.`, `..` or the like: the directory that the shell stands in, or one above.
     pub(crate) fn is_dots(&self) -> bool {
         let mut names = self.raw.split('/').filter(|name| !name.is_empty()).peekable();
         !self.raw.starts_with('/') && names.peek().is_some() && names.all(|name| name == "." || name == "..")
     }
 
-    /// Whether this is `dir` or lies above it.
-    pub(crate) fn covers<S: AsRef<str>>(&self, dir: &[S]) -> Covers {
+    /// Reports whether this is `dir` or lies above it.
+    pub(crate) fn coverage_of<S: AsRef<str>>(&self, dir: &[S]) -> TargetCoverage {
         if !self.rooted || self.parts.len() > dir.len() {
-            return Covers::No;
+            return TargetCoverage::No;
         }
-        let mut answer = Covers::Yes;
+        let mut answer = TargetCoverage::Yes;
         for (pattern, name) in self.parts.iter().zip(dir) {
             if !may_be(pattern, name.as_ref()) {
-                return Covers::No;
+                return TargetCoverage::No;
             }
             if pattern.contains(UNKNOWN) {
-                answer = Covers::Maybe;
+                answer = TargetCoverage::Maybe;
             }
         }
         answer
     }
 
-    /// Whether this is, or may be, exactly the place with these names below the root.
-    pub(crate) fn is(&self, place: &[&str]) -> bool {
+    /// Reports whether this is, or may be, exactly the place with these names below the root.
+    pub(crate) fn is_place(&self, place: &[&str]) -> bool {
         self.rooted && self.parts.len() == place.len() && self.starts_with(place)
     }
 
-    /// Whether this is below the place with these names, not the place itself.
+    /// Reports whether this is below the place with these names, not the place itself.
     pub(crate) fn is_inside(&self, place: &[&str]) -> bool {
         self.rooted && self.parts.len() > place.len() && self.starts_with(place)
     }
@@ -120,13 +120,14 @@ impl Target {
         self.parts.iter().zip(place).all(|(part, name)| may_be(part, name))
     }
 
-    /// Whether these names stand somewhere in it, one after the other; what is behind them.
-    pub(crate) fn behind(&self, names: &[&str]) -> Option<&[String]> {
+    /// The names behind these names, if they stand somewhere in it, one after the other.
+    pub(crate) fn names_behind(&self, names: &[&str]) -> Option<&[String]> {
         let at = self.parts.windows(names.len()).position(|window| {
-            window
-                .iter()
-                .zip(names)
-                .all(|(part, name)| part != UNKNOWN_TEXT && may_be(part, name) && !hides(part, name))
+            // Where nothing of it is known, it may be any other place as well.
+            window.iter().any(|part| part.chars().any(|ch| ch != UNKNOWN && ch != '.'))
+                && window.iter().zip(names).all(|(part, name)| {
+                    part != UNKNOWN_TEXT && may_be(part, name) && !hides_dotfile(part, name)
+                })
         })?;
         Some(&self.parts[at + names.len()..])
     }
@@ -142,8 +143,8 @@ impl Target {
             .then(|| Path::new("/").join(self.parts.iter().collect::<PathBuf>()))
     }
 
-    /// Whether both may be the same file.
-    pub(crate) fn same(&self, other: &Self) -> bool {
+    /// Reports whether both may be one file.
+    pub(crate) fn may_be_same(&self, other: &Self) -> bool {
         self.rooted == other.rooted
             && self.parts.len() == other.parts.len()
             && self.parts.iter().zip(&other.parts).all(|(a, b)| a == b || may_be(a, b) || may_be(b, a))
@@ -153,7 +154,7 @@ impl Target {
 const UNKNOWN_TEXT: &str = "\u{F0004}";
 
 /// The names of a path, `.` and `..` resolved by text.
-pub(crate) fn names(path: &Path) -> Vec<String> {
+pub(crate) fn path_names(path: &Path) -> Vec<String> {
     let mut names = Vec::new();
     for part in path.components() {
         match part {
@@ -170,43 +171,43 @@ pub(crate) fn names(path: &Path) -> Vec<String> {
 /// Names in the deepest path that a system takes, which has 4096 bytes.
 const DEEPEST: usize = 2048;
 
-/// Whether a pattern leaves a name out because it begins with a dot.
-fn hides(pattern: &str, name: &str) -> bool {
+/// Reports whether a pattern leaves a name out because it begins with a dot.
+pub(super) fn hides_dotfile(pattern: &str, name: &str) -> bool {
     name.starts_with('.') && pattern.starts_with([marks::STAR, marks::ANY, marks::CLASS])
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::marks::mark;
+    use crate::rules::marks::mark_text;
 
-    fn target(word: &str) -> Target {
+    fn target(word: &str) -> PathTarget {
         let mut raw = String::new();
-        mark(word, true, &mut raw);
-        Target::new(&raw, Some(Path::new("/b/p/sub")), Some(Path::new("/home/u")))
+        mark_text(word, true, &mut raw);
+        PathTarget::new(&raw, Some(Path::new("/b/p/sub")), Some(Path::new("/home/u")))
     }
 
     #[test]
     fn places_cover_themselves_and_what_is_below() {
-        let cwd = names(Path::new("/b/p/sub"));
+        let cwd = path_names(Path::new("/b/p/sub"));
         for (word, expected) in [
-            (".", Covers::Yes),
-            ("..", Covers::Yes),
-            ("../..", Covers::Yes),
-            ("/", Covers::Yes),
-            ("/b/p", Covers::Yes),
-            ("/b/p/su*", Covers::Yes),
-            ("/b/p/*", Covers::Yes),
-            ("/b/p/zz*", Covers::No),
-            ("./x", Covers::No),
-            ("*", Covers::No),
-            ("~", Covers::No),
-            ("../../../../../..", Covers::Yes),
+            (".", TargetCoverage::Yes),
+            ("..", TargetCoverage::Yes),
+            ("../..", TargetCoverage::Yes),
+            ("/", TargetCoverage::Yes),
+            ("/b/p", TargetCoverage::Yes),
+            ("/b/p/su*", TargetCoverage::Yes),
+            ("/b/p/*", TargetCoverage::Yes),
+            ("/b/p/zz*", TargetCoverage::No),
+            ("./x", TargetCoverage::No),
+            ("*", TargetCoverage::No),
+            ("~", TargetCoverage::No),
+            ("../../../../../..", TargetCoverage::Yes),
         ] {
-            assert_eq!(target(word).covers(&cwd), expected, "{word}");
+            assert_eq!(target(word).coverage_of(&cwd), expected, "{word}");
         }
-        let unknown = Target::new(&format!("/b/{UNKNOWN}"), None, None);
-        assert_eq!(unknown.covers(&cwd), Covers::Maybe);
+        let unknown = PathTarget::new(&format!("/b/{UNKNOWN}"), None, None);
+        assert_eq!(unknown.coverage_of(&cwd), TargetCoverage::Maybe);
     }
 
     #[test]
@@ -214,6 +215,6 @@ mod tests {
         assert_eq!(target("~").parts, ["home", "u"]);
         assert_eq!(target("~/.ssh/id_rsa").parts, ["home", "u", ".ssh", "id_rsa"]);
         assert_eq!(target("~root/x").parts, ["root", "x"]);
-        assert!(target("~/.ssh/x").behind(&[".ssh"]).is_some_and(|rest| rest == ["x"]));
+        assert!(target("~/.ssh/x").names_behind(&[".ssh"]).is_some_and(|rest| rest == ["x"]));
     }
 }

@@ -1,10 +1,10 @@
 //! Passwords in addresses: `scheme://user:password@host`.
 
-use super::{Care, Found, Rule, is_placeholder, random};
+use super::{CredentialRule, FoundCredential, SearchStrictness, is_placeholder, random};
 use crate::decision::Span;
 
 /// The password of the address whose authority begins at `start`.
-pub(super) fn password(text: &[u8], start: usize, care: Care) -> Option<Found> {
+pub(super) fn address_password(text: &[u8], start: usize, care: SearchStrictness) -> Option<FoundCredential> {
     let authority = text[start..]
         .iter()
         .take(512)
@@ -20,15 +20,15 @@ pub(super) fn password(text: &[u8], start: usize, care: Care) -> Option<Found> {
         && !is_placeholder(password)
         && !authority.starts_with(b"[redacted:")
         && !matches!(password, b"password" | b"pass" | b"pw" | b"passwd" | b"secret");
-    let counts =
-        care == Care::Redaction || opens_something(&authority[..colon], password, &authority[host + 1..]);
-    (shown && counts).then_some(Found {
-        rule: Rule("url-password"),
+    let counts = care == SearchStrictness::Redaction
+        || opens_something(&authority[..colon], password, &authority[host + 1..]);
+    (shown && counts).then_some(FoundCredential {
+        rule: CredentialRule("url-password"),
         span: Span { start: start + colon + 1, end: start + host },
     })
 }
 
-/// Whether it is more than the password of a manual or of a database for tests.
+/// Reports whether `password` is more than that of a manual or of a database for tests.
 fn opens_something(user: &[u8], password: &[u8], host: &[u8]) -> bool {
     let code = |byte: &u8| {
         matches!(byte, b'{' | b'}' | b'(' | b')' | b'[' | b'|' | b'\\' | b'`' | b',' | b';' | b'*')

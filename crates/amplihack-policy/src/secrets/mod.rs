@@ -1,15 +1,15 @@
 //! Credentials in text, found by their shapes: a prefix, letters, a length, randomness, and not a placeholder; and by their names.
 //!
-//! One search serves the redaction of what is written down, the rules about what leaves the machine, and the [`scan`] of files. It costs
+//! One search serves the redaction of what is written down, the rules about what leaves the machine, and the [`scan_file`] of files. It costs
 //! a start nothing: its tables are made by the compiler.
 
 mod address;
 mod allow;
 mod assign;
 mod blocks;
-mod marks;
+mod candidates;
+mod infix_marks;
 mod names;
-mod places;
 mod random;
 mod scan;
 mod shapes;
@@ -22,18 +22,18 @@ mod tests;
 use std::borrow::Cow;
 use std::fmt;
 
-pub use allow::{Allowed, NotAFingerprint};
-pub(crate) use random::{entropy, is_placeholder};
-pub use scan::{Finding, scan, scan_part};
+pub use allow::{AllowedSecrets, NotAFingerprint};
+pub(crate) use random::{is_placeholder, shannon_entropy};
+pub use scan::{SecretFinding, scan_file, scan_part};
 
 use crate::decision::Span;
 
-/// Which kind of credential it is.
+/// Kind of a credential.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
-pub struct Rule(pub &'static str);
+pub struct CredentialRule(pub &'static str);
 
-impl Rule {
-    /// Whether the shape itself tells whose credential it is, and it opens an account: not signed addresses, public API keys or passwords.
+impl CredentialRule {
+    /// Reports whether the shape itself tells the provider, and opens an account: not signed addresses, public API keys or passwords.
     pub(crate) fn is_provider(self) -> bool {
         !matches!(
             self.0,
@@ -42,7 +42,7 @@ impl Rule {
     }
 }
 
-impl fmt::Display for Rule {
+impl fmt::Display for CredentialRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.0)
     }
@@ -50,34 +50,34 @@ impl fmt::Display for Rule {
 
 /// A credential in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Found {
-    /// Its kind.
-    pub rule: Rule,
+pub struct FoundCredential {
+    /// Kind of the credential.
+    pub rule: CredentialRule,
     /// The credential alone, without the name in front of it.
     pub span: Span,
 }
 
-/// How sure a search has to be of a credential that has no shape of its own.
+/// Certainty that a search requires of a credential that has no shape of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Care {
+enum SearchStrictness {
     /// Rather too much than too little: what is taken out of a log is not missed.
     Redaction,
     /// Each stops a person: only what opens something. Values may go without quotes.
     Settings,
-    /// The same, where words without quotes are names.
+    /// Only credentials that open something, in text where words without quotes are names.
     Code,
     /// Shapes only.
     Binary,
 }
 
 /// The credentials in `text`, in order, none inside another. Linear in the text.
-pub fn find(text: &[u8]) -> Vec<Found> {
-    search(text, Care::Redaction)
+pub fn find_credentials(text: &[u8]) -> Vec<FoundCredential> {
+    search_text(text, SearchStrictness::Redaction)
 }
 
-/// What to do at a byte.
+/// Action of a search at a byte.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Step {
+enum ByteStep {
     /// Nothing begins here.
     Over,
     /// A letter of a word; a shape may begin with its first.
@@ -86,15 +86,15 @@ enum Step {
     Sign,
 }
 
-static STEPS: [Step; 256] = {
-    let mut steps = [Step::Over; 256];
+static STEPS: [ByteStep; 256] = {
+    let mut steps = [ByteStep::Over; 256];
     let mut byte = 0_u8;
     loop {
         if byte.is_ascii_alphanumeric() || byte == b'_' {
-            steps[byte as usize] = Step::Word;
+            steps[byte as usize] = ByteStep::Word;
         } else if matches!(byte, b'=' | b':' | b' ' | b'\t' | b'-' | b'~' | b'.' | b',' | b'>' | b'|' | b'?')
         {
-            steps[byte as usize] = Step::Sign;
+            steps[byte as usize] = ByteStep::Sign;
         }
         if byte == 255 {
             break;
@@ -104,16 +104,16 @@ static STEPS: [Step; 256] = {
     steps
 };
 
-fn search(text: &[u8], care: Care) -> Vec<Found> {
-    let mut found: Vec<Found> = Vec::new();
+fn search_text(text: &[u8], care: SearchStrictness) -> Vec<FoundCredential> {
+    let mut found: Vec<FoundCredential> = Vec::new();
     let mut from = 0;
     while from < text.len() {
-        let mut places = places::among(text, from);
+        let mut places = candidates::candidates_among(text, from);
         // What is right behind a credential may be another one, even if no word begins there.
         if found.last().is_some_and(|last| last.span.end == from) {
             places |= 1;
         }
-        let mut next = from + places::AT_ONCE;
+        let mut next = from + candidates::AT_ONCE;
         while places != 0 {
             let at = from + places.trailing_zeros() as usize;
             places &= places - 1;
@@ -133,17 +133,17 @@ fn search(text: &[u8], care: Care) -> Vec<Found> {
 
 /// The credential that the word or the sign at `at` shows.
 #[inline]
-fn at_place(text: &[u8], at: usize, care: Care) -> Option<Found> {
+fn at_place(text: &[u8], at: usize, care: SearchStrictness) -> Option<FoundCredential> {
     match STEPS[usize::from(text[at])] {
-        Step::Sign if assign::may_be_at(text, at) => assign::at(text, at, care),
-        Step::Word if word_may_be_at(text, at) => {
-            word(text, at).filter(|hit| care != Care::Binary || hit.rule.0 != "bearer")
+        ByteStep::Sign if assign::may_be_at(text, at) => assign::credential_at(text, at, care),
+        ByteStep::Word if word_may_be_at(text, at) => {
+            word_credential(text, at).filter(|hit| care != SearchStrictness::Binary || hit.rule.0 != "bearer")
         }
         _ => None,
     }
 }
 
-/// Whether [`word`] may find something: most words begin as nothing does that is looked for.
+/// Reports whether [`word_credential`] may find something: most words begin as nothing does that is looked for.
 #[inline]
 fn word_may_be_at(text: &[u8], at: usize) -> bool {
     shapes::may_begin(text, at)
@@ -151,37 +151,39 @@ fn word_may_be_at(text: &[u8], at: usize) -> bool {
 }
 
 /// The credential that begins with the word at `at`, or behind the letters of it that belong to an escape: `\n`, `%3D`.
-fn word(text: &[u8], at: usize) -> Option<Found> {
-    shapes::at(text, at).or_else(|| match (at.checked_sub(1).map(|before| text[before])?, &text[at..]) {
-        (b'\\', [b'n' | b'r' | b't', ..]) => shapes::at(text, at + 1),
-        (b'%', [first, second, ..]) if first.is_ascii_hexdigit() && second.is_ascii_hexdigit() => {
-            shapes::at(text, at + 2)
+fn word_credential(text: &[u8], at: usize) -> Option<FoundCredential> {
+    shapes::credential_at(text, at).or_else(|| {
+        match (at.checked_sub(1).map(|before| text[before])?, &text[at..]) {
+            (b'\\', [b'n' | b'r' | b't', ..]) => shapes::credential_at(text, at + 1),
+            (b'%', [first, second, ..]) if first.is_ascii_hexdigit() && second.is_ascii_hexdigit() => {
+                shapes::credential_at(text, at + 2)
+            }
+            _ => None,
         }
-        _ => None,
     })
 }
 
 /// A value that its place shows may have a shape with a better name.
-fn with_best_name(text: &[u8], hit: Found) -> Found {
+fn with_best_name(text: &[u8], hit: FoundCredential) -> FoundCredential {
     if !matches!(hit.rule.0, "password" | "url-password" | "basic-auth" | "bearer") {
         return hit;
     }
     let inner = (hit.span.start..hit.span.end).find_map(|inner| {
-        let begins = inner == hit.span.start || STEPS[usize::from(text[inner - 1])] != Step::Word;
-        begins.then(|| shapes::at(text, inner))?
+        let begins = inner == hit.span.start || STEPS[usize::from(text[inner - 1])] != ByteStep::Word;
+        begins.then(|| shapes::credential_at(text, inner))?
     });
-    inner.map_or(hit, |inner| Found { rule: inner.rule, ..hit })
+    inner.map_or(hit, |inner| FoundCredential { rule: inner.rule, ..hit })
 }
 
 /// `text` with each credential replaced by `[redacted:<rule>]`.
-pub fn redact(text: &str) -> Cow<'_, str> {
-    let found = find(text.as_bytes());
+pub fn redact_credentials(text: &str) -> Cow<'_, str> {
+    let found = find_credentials(text.as_bytes());
     if found.is_empty() {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len());
     let mut from = 0;
-    for Found { rule, span } in found {
+    for FoundCredential { rule, span } in found {
         // Spans end at ASCII bytes; should one not, the whole character goes.
         let start = text.floor_char_boundary(span.start).max(from);
         let end = text.ceil_char_boundary(span.end);

@@ -1,10 +1,10 @@
 //! Names whose values are secret, and names that tell whose secret it is.
 
-use super::shapes::Chars;
+use super::shapes::CredentialChars;
 
-/// What a name says of its value.
+/// Kind of value that a name promises.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum SecretNameKind {
     /// Chosen by a person, perhaps.
     Password,
     /// Drawn at random.
@@ -55,7 +55,7 @@ const KEYS: &[&str] = &[
     "webhookkey",
 ];
 
-/// What may follow those words: `SECRET_KEY_BASE`, `token_prod`.
+/// Words that may follow those words: `SECRET_KEY_BASE`, `token_prod`.
 const TAILS: &[&str] = &[
     "base",
     "dev",
@@ -102,7 +102,7 @@ static ENDS: [u64; 16] = {
         let mut at = 0;
         while at < lists[list].len() {
             let word = lists[list][at].as_bytes();
-            let (part, bit) = slot(word[word.len() - 2], word[word.len() - 1]);
+            let (part, bit) = ending_slot(word[word.len() - 2], word[word.len() - 1]);
             table[part] |= bit;
             at += 1;
         }
@@ -111,43 +111,43 @@ static ENDS: [u64; 16] = {
     table
 };
 
-const fn slot(first: u8, second: u8) -> (usize, u64) {
+const fn ending_slot(first: u8, second: u8) -> (usize, u64) {
     let hash = (first.to_ascii_lowercase() as usize * 31 + second.to_ascii_lowercase() as usize) % 1024;
     (hash / 64, 1 << (hash % 64))
 }
 
-/// Whether the end of `name` may be one that is looked for. Numbers at the end do not count. What stands before the name may be given too:
+/// Reports whether the end of `name` may be one that is looked for. Numbers at the end do not count. Text before the name may be given:
 /// the answer is rather yes than no then.
 pub(super) fn may_end_so(name: &[u8]) -> bool {
     match name {
         [.., b'0'..=b'9'] => true,
         [.., first, second] => {
-            let (part, bit) = slot(*first, *second);
+            let (part, bit) = ending_slot(*first, *second);
             ENDS[part] & bit != 0
         }
         _ => false,
     }
 }
 
-/// What `name` says of its value.
-pub(super) fn kind(name: &[u8]) -> Option<Kind> {
+/// Kind of value that `name` promises, if it promises a secret.
+pub(super) fn name_kind(name: &[u8]) -> Option<SecretNameKind> {
     if !may_end_so(name) {
         return None;
     }
     let mut buffer = [0; MOST];
-    let plain = without_tail(plain(name, &mut buffer));
+    let plain = without_tail(plain_letters(name, &mut buffer));
     let last = plain.last();
     let ends = |words: &[&str]| {
         words.iter().any(|word| word.as_bytes().last() == last && plain.ends_with(word.as_bytes()))
     };
     let found = if ends(PASSWORDS) || short_password(name) {
-        Kind::Password
+        SecretNameKind::Password
     } else if ends(KEYS) {
-        Kind::Key
+        SecretNameKind::Key
     } else if matches!(plain, b"auth") {
-        Kind::Login
+        SecretNameKind::Login
     } else if plain.ends_with(b"authorization") {
-        Kind::Header
+        SecretNameKind::Header
     } else {
         return None;
     };
@@ -164,7 +164,7 @@ fn short_password(name: &[u8]) -> bool {
 const MOST: usize = 64;
 
 /// The letters and digits of the end of `name`, in lower case.
-fn plain<'a>(name: &[u8], buffer: &'a mut [u8; MOST]) -> &'a [u8] {
+fn plain_letters<'a>(name: &[u8], buffer: &'a mut [u8; MOST]) -> &'a [u8] {
     let mut length = 0;
     for byte in name.iter().filter(|byte| byte.is_ascii_alphanumeric()).take(MOST) {
         buffer[length] = byte.to_ascii_lowercase();
@@ -184,58 +184,58 @@ fn contains(text: &[u8], word: &[u8]) -> bool {
 }
 
 /// A provider's credential that only its name tells from any other random text.
-pub(super) struct Named {
+pub(super) struct NamedCredential {
     pub(super) rule: &'static str,
     /// All of them are in the name.
     words: &'static [&'static str],
-    chars: Chars,
+    chars: CredentialChars,
     length: (usize, usize),
 }
 
-const fn named(
+const fn named_row(
     rule: &'static str,
     words: &'static [&'static str],
-    chars: Chars,
+    chars: CredentialChars,
     least: usize,
     most: usize,
-) -> Named {
-    Named { rule, words, chars, length: (least, most) }
+) -> NamedCredential {
+    NamedCredential { rule, words, chars, length: (least, most) }
 }
 
-const NAMED: &[Named] = &[
-    named("aws-secret-key", &["secretaccesskey"], Chars::Base64, 40, 40),
-    named("aws-secret-key", &["aws", "secret"], Chars::Base64, 40, 40),
-    named("azure-storage-key", &["storage", "key"], Chars::Base64, 86, 88),
-    named("azure-storage-key", &["accountkey"], Chars::Base64, 86, 88),
-    named("azure-shared-key", &["sharedaccesskey"], Chars::Base64, 43, 44),
-    named("azure-devops-token", &["azuredevops"], Chars::Lower, 52, 52),
-    named("azure-devops-token", &["vsts"], Chars::Lower, 52, 52),
-    named("heroku-key", &["heroku", "key"], Chars::Url, 36, 36),
-    named("datadog-key", &["datadog", "key"], Chars::Lower, 32, 40),
-    named("datadog-key", &["ddapikey"], Chars::Lower, 32, 40),
-    named("datadog-key", &["ddappkey"], Chars::Lower, 32, 40),
-    named("datadog-key", &["ddapplicationkey"], Chars::Lower, 32, 40),
-    named("mailgun-key", &["mailgun", "key"], Chars::Url, 32, 50),
-    named("twilio-token", &["twilio", "token"], Chars::Hex, 32, 32),
-    named("new-relic-key", &["newrelic", "key"], Chars::Alnum, 40, 40),
-    named("discord-secret", &["discord", "secret"], Chars::Url, 32, 32),
-    named("telegram-token", &["telegram", "token"], Chars::Url, 35, 35),
-    named("vault-token", &["vault", "token"], Chars::Dotted, 26, 26),
-    named("square-token", &["square", "token"], Chars::Url, 60, 64),
-    named("dropbox-secret", &["dropbox", "secret"], Chars::Lower, 15, 15),
-    named("yandex-key", &["yandex", "key"], Chars::Url, 40, 40),
-    named("grafana-key", &["grafana", "key"], Chars::Url, 60, 400),
+const NAMED: &[NamedCredential] = &[
+    named_row("aws-secret-key", &["secretaccesskey"], CredentialChars::Base64, 40, 40),
+    named_row("aws-secret-key", &["aws", "secret"], CredentialChars::Base64, 40, 40),
+    named_row("azure-storage-key", &["storage", "key"], CredentialChars::Base64, 86, 88),
+    named_row("azure-storage-key", &["accountkey"], CredentialChars::Base64, 86, 88),
+    named_row("azure-shared-key", &["sharedaccesskey"], CredentialChars::Base64, 43, 44),
+    named_row("azure-devops-token", &["azuredevops"], CredentialChars::Lower, 52, 52),
+    named_row("azure-devops-token", &["vsts"], CredentialChars::Lower, 52, 52),
+    named_row("heroku-key", &["heroku", "key"], CredentialChars::Url, 36, 36),
+    named_row("datadog-key", &["datadog", "key"], CredentialChars::Lower, 32, 40),
+    named_row("datadog-key", &["ddapikey"], CredentialChars::Lower, 32, 40),
+    named_row("datadog-key", &["ddappkey"], CredentialChars::Lower, 32, 40),
+    named_row("datadog-key", &["ddapplicationkey"], CredentialChars::Lower, 32, 40),
+    named_row("mailgun-key", &["mailgun", "key"], CredentialChars::Url, 32, 50),
+    named_row("twilio-token", &["twilio", "token"], CredentialChars::Hex, 32, 32),
+    named_row("new-relic-key", &["newrelic", "key"], CredentialChars::Alnum, 40, 40),
+    named_row("discord-secret", &["discord", "secret"], CredentialChars::Url, 32, 32),
+    named_row("telegram-token", &["telegram", "token"], CredentialChars::Url, 35, 35),
+    named_row("vault-token", &["vault", "token"], CredentialChars::Dotted, 26, 26),
+    named_row("square-token", &["square", "token"], CredentialChars::Url, 60, 64),
+    named_row("dropbox-secret", &["dropbox", "secret"], CredentialChars::Lower, 15, 15),
+    named_row("yandex-key", &["yandex", "key"], CredentialChars::Url, 40, 40),
+    named_row("grafana-key", &["grafana", "key"], CredentialChars::Url, 60, 400),
 ];
 
 /// The provider's rule that `name` and its `value` fit.
-pub(super) fn provider(name: &[u8], value: &[u8]) -> Option<&'static str> {
+pub(super) fn provider_rule(name: &[u8], value: &[u8]) -> Option<&'static str> {
     let mut buffer = [0; MOST];
-    let plain = plain(name, &mut buffer);
+    let plain = plain_letters(name, &mut buffer);
     let bare = value.len() - value.iter().rev().take_while(|&&byte| byte == b'=').take(2).count();
-    let fits = |named: &&Named| {
+    let fits = |named: &&NamedCredential| {
         bare >= named.length.0
             && bare <= named.length.1
-            && value[..bare].iter().all(|&byte| named.chars.has(byte))
+            && value[..bare].iter().all(|&byte| named.chars.contains_byte(byte))
             && named.words.iter().all(|word| contains(plain, word.as_bytes()))
     };
     NAMED.iter().find(fits).map(|named| named.rule)
@@ -249,15 +249,15 @@ mod tests {
     fn names_say_what_their_values_are() {
         for name in ["DB_PASSWORD", "spring.datasource.password", "smtpPass", "password_prod", "PGPASSWORD2"]
         {
-            assert_eq!(kind(name.as_bytes()), Some(Kind::Password), "{name}");
+            assert_eq!(name_kind(name.as_bytes()), Some(SecretNameKind::Password), "{name}");
         }
         for name in ["api_key", "SECRET_KEY_BASE", "x-api-key", "clientSecret", "_authToken", "apiKeyV2"] {
-            assert_eq!(kind(name.as_bytes()), Some(Kind::Key), "{name}");
+            assert_eq!(name_kind(name.as_bytes()), Some(SecretNameKind::Key), "{name}");
         }
         for name in
             ["compass", "bypass", "nextPageToken", "public_key", "monkey", "MAX_TOKENS", "tokenizer", ""]
         {
-            assert_eq!(kind(name.as_bytes()), None, "{name}");
+            assert_eq!(name_kind(name.as_bytes()), None, "{name}");
         }
     }
 }

@@ -1,7 +1,7 @@
-//! Whether a value was drawn at random, was chosen by a person, or only stands for a credential.
+//! Randomness of values: drawn at random, chosen by a person, or only in place of a credential.
 
 /// Shannon's entropy of `bytes` in bits a byte: 0 for one byte repeated, about 4 for random hexadecimal, about 5 for random base64 of 40.
-pub(crate) fn entropy(bytes: &[u8]) -> f64 {
+pub(crate) fn shannon_entropy(bytes: &[u8]) -> f64 {
     let mut counts = [0_u32; 256];
     for &byte in bytes {
         counts[usize::from(byte)] += 1;
@@ -62,49 +62,49 @@ const WEAK: &[&str] = &[
     "letmein", "default", "hunter2", "welcome", "change", "token", "temp", "12345", "abc123", "mock", "stub",
 ];
 
-/// Whether `value` only stands for a credential.
+/// Reports whether `value` only stands for a credential.
 pub(crate) fn is_placeholder(value: &[u8]) -> bool {
     if matches!(value, [b'<' | b'$' | b'{' | b'%' | b'[' | b'(' | b'*', ..]) || runs_on(value) {
         return true;
     }
     // By chance, a short word is somewhere in many long random texts.
     let least = if value.len() >= 24 && looks_random(value) { 6 } else { 0 };
-    holds(value, PLACEHOLDERS, &PLACEHOLDER_STARTS, least)
+    holds_word(value, PLACEHOLDERS, &PLACEHOLDER_STARTS, least)
 }
 
-/// Whether `value` is one of those that manuals and tests take for a password.
+/// Reports whether `value` is one of those that manuals and tests take for a password.
 pub(super) fn is_weak(value: &[u8]) -> bool {
     let least = if value.len() >= 16 && looks_random(value) { 6 } else { 0 };
-    holds(value, WEAK, &WEAK_STARTS, least)
+    holds_word(value, WEAK, &WEAK_STARTS, least)
 }
 
 /// The first two letters of each word, as a set that says yes too often and never no too often.
-type Starts = [u64; 16];
+type WordStarts = [u64; 16];
 
-const fn slot(first: u8, second: u8) -> (usize, u64) {
+const fn pair_slot(first: u8, second: u8) -> (usize, u64) {
     let hash = (first.to_ascii_lowercase() as usize * 31 + second.to_ascii_lowercase() as usize) % 1024;
     (hash / 64, 1 << (hash % 64))
 }
 
-const fn starts(words: &[&str]) -> Starts {
+const fn word_starts(words: &[&str]) -> WordStarts {
     let mut table = [0; 16];
     let mut at = 0;
     while at < words.len() {
         let word = words[at].as_bytes();
-        let (part, bit) = slot(word[0], word[1]);
+        let (part, bit) = pair_slot(word[0], word[1]);
         table[part] |= bit;
         at += 1;
     }
     table
 }
 
-static PLACEHOLDER_STARTS: Starts = starts(PLACEHOLDERS);
-static WEAK_STARTS: Starts = starts(WEAK);
+static PLACEHOLDER_STARTS: WordStarts = word_starts(PLACEHOLDERS);
+static WEAK_STARTS: WordStarts = word_starts(WEAK);
 
-/// Whether one of `words`, which are in lower case, is in `value` and has `least` letters.
-fn holds(value: &[u8], words: &[&str], starts: &Starts, least: usize) -> bool {
+/// Reports whether one of `words`, which are in lower case, is in `value` and has `least` letters.
+fn holds_word(value: &[u8], words: &[&str], starts: &WordStarts, least: usize) -> bool {
     (0..value.len().saturating_sub(1)).any(|at| {
-        let (part, bit) = slot(value[at], value[at + 1]);
+        let (part, bit) = pair_slot(value[at], value[at + 1]);
         starts[part] & bit != 0
             && words.iter().filter(|word| word.len() >= least).any(|word| {
                 value.get(at..at + word.len()).is_some_and(|part| part.eq_ignore_ascii_case(word.as_bytes()))
@@ -112,65 +112,67 @@ fn holds(value: &[u8], words: &[&str], starts: &Starts, least: usize) -> bool {
     })
 }
 
-/// Whether most of it counts up, down, or repeats: `abcdefghij0123456789`.
+/// Reports whether most of `value` counts up, down, or repeats: `abcdefghij0123456789`.
 fn runs_on(value: &[u8]) -> bool {
     let steps = value.windows(2).filter(|two| two[0].abs_diff(two[1]) <= 1).count();
     value.len() >= 8 && steps * 2 > value.len()
 }
 
 #[derive(PartialEq, Eq, Clone, Copy)]
-enum Letter {
+enum LetterKind {
     Lower,
     Upper,
     Digit,
     Other,
 }
 
-fn letter(byte: u8) -> Letter {
+fn letter_kind(byte: u8) -> LetterKind {
     match byte {
-        b'a'..=b'z' => Letter::Lower,
-        b'A'..=b'Z' => Letter::Upper,
-        b'0'..=b'9' => Letter::Digit,
-        _ => Letter::Other,
+        b'a'..=b'z' => LetterKind::Lower,
+        b'A'..=b'Z' => LetterKind::Upper,
+        b'0'..=b'9' => LetterKind::Digit,
+        _ => LetterKind::Other,
     }
 }
 
-/// How often the kind of letter changes, but for the one capital that a word begins with; and how often a digit has to do with it.
-fn changes(run: &[u8]) -> (usize, usize) {
+/// Number of changes of the kind of letter, but for the one capital that a word begins with; and of those that a digit has to do with.
+fn count_changes(run: &[u8]) -> (usize, usize) {
     let (mut all, mut digits) = (0, 0);
     for two in run.windows(2) {
-        let (a, b) = (letter(two[0]), letter(two[1]));
-        let apart = a == Letter::Other || b == Letter::Other || (a, b) == (Letter::Upper, Letter::Lower);
+        let (a, b) = (letter_kind(two[0]), letter_kind(two[1]));
+        let apart = a == LetterKind::Other
+            || b == LetterKind::Other
+            || (a, b) == (LetterKind::Upper, LetterKind::Lower);
         if a != b && !apart {
             all += 1;
-            digits += usize::from(a == Letter::Digit || b == Letter::Digit);
+            digits += usize::from(a == LetterKind::Digit || b == LetterKind::Digit);
         }
     }
     (all, digits)
 }
 
-/// Whether letters and digits come in no order that words, versions and names have. What has eight letters in a row is looked at.
+/// Reports whether letters and digits come in no order of words, versions and names. What has eight letters in a row is looked at.
 pub(super) fn looks_random(value: &[u8]) -> bool {
     let (mut mixed, mut all) = (0, 0);
     for run in value.split(|byte| !byte.is_ascii_alphanumeric()) {
         all += run.len();
-        let (changes, digits) = changes(run);
+        let (changes, digits) = count_changes(run);
         if run.len() >= 8 && (changes * 4 >= run.len() || changes * 5 >= run.len() && digits >= 4) {
             mixed += run.len();
         }
     }
-    if value.len() >= 32 && kinds(value) >= 3 && entropy(value) >= 4.5 {
+    if value.len() >= 32 && count_kinds(value) >= 3 && shannon_entropy(value) >= 4.5 {
         return true;
     }
-    mixed * 3 >= all && mixed >= 8 && value.iter().any(u8::is_ascii_digit) && entropy(value) >= 2.9
+    mixed * 3 >= all && mixed >= 8 && value.iter().any(u8::is_ascii_digit) && shannon_entropy(value) >= 2.9
 }
 
 fn is_sign(byte: u8) -> bool {
     matches!(byte, b'!' | b'@' | b'#' | b'$' | b'%' | b'^' | b'&' | b'*' | b'?' | b'+' | b'~')
 }
 
-/// How many it has of: signs, digits, lower case, upper case.
-pub(super) fn kinds(value: &[u8]) -> usize {
+/// Number of kinds of letters in `value`: signs, digits, lower case, upper case.
+pub(super) fn count_kinds(value: &[u8]) -> usize {
     let has = |is: fn(u8) -> bool| usize::from(value.iter().any(|&byte| is(byte)));
     has(is_sign)
         + has(|byte| byte.is_ascii_digit())
@@ -178,17 +180,17 @@ pub(super) fn kinds(value: &[u8]) -> usize {
         + has(|byte| byte.is_ascii_uppercase())
 }
 
-/// Whether a person may have chosen it as a password: letters with digits or signs among them, and no name in code.
+/// Reports whether a person may have chosen `value` as a password: letters with digits or signs among them, and no name in code.
 pub(super) fn looks_chosen(value: &[u8]) -> bool {
     let digits = value.iter().any(u8::is_ascii_digit);
     let mixed = if value.iter().any(|&byte| is_sign(byte)) {
-        kinds(value) >= 3
+        count_kinds(value) >= 3
     } else {
-        let changes = changes(value).0;
-        kinds(value) >= 2
+        let changes = count_changes(value).0;
+        count_kinds(value) >= 2
             && (digits && changes * 5 >= value.len() || value.len() >= 14 && changes * 4 >= value.len())
     };
-    mixed && value.iter().any(u8::is_ascii_alphabetic) && entropy(value) >= 2.7
+    mixed && value.iter().any(u8::is_ascii_alphabetic) && shannon_entropy(value) >= 2.7
 }
 
 #[cfg(test)]
@@ -197,9 +199,9 @@ mod tests {
 
     #[test]
     fn entropy_is_that_of_the_letters() {
-        assert!(entropy(b"aaaa") < 0.001);
-        assert!((entropy(b"abcd") - 2.0).abs() < 0.001);
-        assert!(entropy(b"") < 0.001);
+        assert!(shannon_entropy(b"aaaa") < 0.001);
+        assert!((shannon_entropy(b"abcd") - 2.0).abs() < 0.001);
+        assert!(shannon_entropy(b"") < 0.001);
     }
 
     #[test]

@@ -3,23 +3,23 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use amplihack_utils::hex::hex;
+use amplihack_utils::hex::to_hex;
 use sha2::{Digest, Sha256};
 
-use super::{Care, Found, Rule, search};
+use super::{CredentialRule, FoundCredential, SearchStrictness, search_text};
 
 /// A credential in a file, told without telling it.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
-pub struct Finding {
-    /// The path as it was given to [`scan`].
+pub struct SecretFinding {
+    /// The path as it was given to [`scan_file`].
     pub path: String,
     /// The line that it begins in; the first is 1.
     pub line: usize,
-    /// Its kind.
-    pub rule: Rule,
-    /// What a person knows it by: its length and, of a provider's that has at least twenty characters, the first four.
+    /// Kind of the credential.
+    pub rule: CredentialRule,
+    /// Text for a person to know it by: its length and, of a provider's that has at least twenty characters, the first four.
     pub masked: String,
-    /// Sixteen hexadecimal digits that stay the same as long as value, kind and path do; for [`Allowed`](super::Allowed).
+    /// Sixteen hexadecimal digits that stay the same as long as value, kind and path do; for [`AllowedSecrets`](super::AllowedSecrets).
     pub fingerprint: String,
 }
 
@@ -28,36 +28,36 @@ pub struct Finding {
 /// `path` should be relative to the repository, with `/` between its parts: it is a part of each fingerprint, and its ending tells code
 /// from settings. Text need not be UTF-8; UTF-16 is read as such. In a file with a NUL in its first KiB only what a provider's shape
 /// shows is looked for. Nothing is unpacked or decompressed. Linear in the content.
-pub fn scan(path: &str, bytes: &[u8]) -> Vec<Finding> {
+pub fn scan_file(path: &str, bytes: &[u8]) -> Vec<SecretFinding> {
     scan_part(path, bytes, usize::MAX)
 }
 
-/// The same for a part of a file, of which the bytes from `again` on are looked at again with what follows them: what begins there and
+/// Credentials in a part of a file, of which the bytes from `again` on are looked at again with what follows them: what begins there and
 /// reaches the part's end is left for then.
-pub fn scan_part(path: &str, bytes: &[u8], again: usize) -> Vec<Finding> {
+pub fn scan_part(path: &str, bytes: &[u8], again: usize) -> Vec<SecretFinding> {
     let text = as_bytes_of_ascii(bytes);
     let care = if text[..text.len().min(1024)].contains(&0) {
-        Care::Binary
+        SearchStrictness::Binary
     } else if is_code(path) {
-        Care::Code
+        SearchStrictness::Code
     } else {
-        Care::Settings
+        SearchStrictness::Settings
     };
     let (mut line, mut counted) = (1, 0);
     let mut findings = Vec::new();
-    for Found { rule, span } in search(&text, care) {
+    for FoundCredential { rule, span } in search_text(&text, care) {
         if span.start >= again && span.end == text.len() {
             continue;
         }
         line += text[counted..span.start].split(|&byte| byte == b'\n').count() - 1;
         counted = span.start;
         let value = &text[span.start..span.end];
-        findings.push(Finding {
+        findings.push(SecretFinding {
             path: path.to_owned(),
             line,
             rule,
-            masked: masked(rule, value),
-            fingerprint: fingerprint(value, rule, path),
+            masked: mask_credential(rule, value),
+            fingerprint: credential_fingerprint(value, rule, path),
         });
     }
     findings
@@ -99,7 +99,7 @@ fn is_code(path: &str) -> bool {
 }
 
 /// Something to know a credential by that does not tell it.
-fn masked(rule: Rule, value: &[u8]) -> String {
+fn mask_credential(rule: CredentialRule, value: &[u8]) -> String {
     let mut shown = String::new();
     if rule.is_provider() && value.len() >= 20 {
         shown.extend(value[..4].iter().filter(|byte| byte.is_ascii_graphic()).map(|&byte| char::from(byte)));
@@ -108,11 +108,11 @@ fn masked(rule: Rule, value: &[u8]) -> String {
     shown
 }
 
-fn fingerprint(value: &[u8], rule: Rule, path: &str) -> String {
+fn credential_fingerprint(value: &[u8], rule: CredentialRule, path: &str) -> String {
     let mut hash = Sha256::new();
     for part in [value, rule.0.as_bytes(), path.as_bytes()] {
         hash.update(u64::try_from(part.len()).unwrap_or(u64::MAX).to_le_bytes());
         hash.update(part);
     }
-    hex(&hash.finalize()[..8])
+    to_hex(&hash.finalize()[..8])
 }

@@ -1,10 +1,10 @@
 //! Credentials whose beginning tells what they are.
 
-use super::{Found, Rule, blocks, entropy, is_placeholder};
+use super::{CredentialRule, FoundCredential, blocks, is_placeholder, shannon_entropy};
 use crate::decision::Span;
 
 #[derive(Clone, Copy)]
-pub(super) enum Chars {
+pub(super) enum CredentialChars {
     /// `A-Z0-9`
     Upper,
     /// `a-z0-9`
@@ -29,8 +29,8 @@ pub(super) enum Chars {
     Signature,
 }
 
-impl Chars {
-    pub(super) const fn has(self, byte: u8) -> bool {
+impl CredentialChars {
+    pub(super) const fn contains_byte(self, byte: u8) -> bool {
         match self {
             Self::Upper => byte.is_ascii_uppercase() || byte.is_ascii_digit(),
             Self::Lower => byte.is_ascii_lowercase() || byte.is_ascii_digit(),
@@ -49,198 +49,213 @@ impl Chars {
     }
 }
 
-struct Shape {
+struct CredentialShape {
     rule: &'static str,
     prefix: &'static [u8],
-    chars: Chars,
+    chars: CredentialChars,
     /// Characters after the prefix, at least and at most.
     length: (usize, usize),
     /// Bits of entropy that the rest must have.
     entropy: f64,
-    /// Whether the prefix belongs to the credential.
+    /// True if the prefix belongs to the credential.
     whole: bool,
 }
 
 const ANY: usize = 4096;
 
-const fn shape(
+const fn shape_row(
     rule: &'static str,
     prefix: &'static [u8],
-    chars: Chars,
+    chars: CredentialChars,
     least: usize,
     most: usize,
     entropy: f64,
-) -> Shape {
-    Shape { rule, prefix, chars, length: (least, most), entropy, whole: true }
+) -> CredentialShape {
+    CredentialShape { rule, prefix, chars, length: (least, most), entropy, whole: true }
 }
 
-const SHAPES: &[Shape] = &[
-    shape("aws-access-key", b"AKIA", Chars::Upper, 16, 16, 2.5),
-    shape("aws-access-key", b"ASIA", Chars::Upper, 16, 16, 2.5),
-    shape("aws-access-key", b"ABIA", Chars::Upper, 16, 16, 2.5),
-    shape("aws-access-key", b"ACCA", Chars::Upper, 16, 16, 2.5),
-    shape("aws-bedrock-key", b"ABSK", Chars::Base64, 109, 269, 3.5),
-    shape("github-token", b"ghp_", Chars::Alnum, 36, 255, 3.0),
-    shape("github-token", b"gho_", Chars::Alnum, 36, 255, 3.0),
-    shape("github-token", b"ghs_", Chars::Alnum, 36, 255, 3.0),
-    shape("github-token", b"ghu_", Chars::Alnum, 36, 255, 3.0),
-    shape("github-token", b"ghr_", Chars::Alnum, 36, 255, 3.0),
-    shape("github-token", b"github_pat_", Chars::Url, 40, 255, 3.0),
-    shape("gitlab-token", b"glpat-", Chars::Dotted, 20, 300, 3.0),
-    shape("gitlab-token", b"gldt-", Chars::Dotted, 20, 300, 3.0),
-    shape("gitlab-token", b"glrt-", Chars::Dotted, 20, 300, 3.0),
-    shape("gitlab-token", b"glptt-", Chars::Dotted, 20, 300, 3.0),
-    shape("gitlab-token", b"glcbt-", Chars::Dotted, 20, 300, 3.0),
-    shape("gitlab-token", b"glagent-", Chars::Dotted, 20, 300, 3.0),
-    shape("gitlab-token", b"gloas-", Chars::Dotted, 20, 300, 3.0),
-    shape("gitlab-token", b"glsoat-", Chars::Dotted, 20, 300, 3.0),
-    shape("gitlab-token", b"glft-", Chars::Dotted, 20, 300, 3.0),
-    shape("gitlab-token", b"glimt-", Chars::Dotted, 20, 300, 3.0),
-    shape("gitlab-token", b"glffct-", Chars::Dotted, 20, 300, 3.0),
-    shape("gitlab-token", b"GR1348941", Chars::Url, 20, 20, 3.0),
-    shape("anthropic-key", b"sk-ant-", Chars::Url, 32, 255, 3.0),
-    shape("openai-key", b"sk-proj-", Chars::Url, 40, 255, 3.0),
-    shape("openai-key", b"sk-svcacct-", Chars::Url, 40, 255, 3.0),
-    shape("openai-key", b"sk-admin-", Chars::Url, 40, 255, 3.0),
-    shape("openrouter-key", b"sk-or-v1-", Chars::Hex, 64, 64, 3.0),
-    shape("openai-key", b"sk-", Chars::Alnum, 40, 64, 3.5),
-    shape("slack-token", b"xoxb-", Chars::Url, 20, 255, 2.5),
-    shape("slack-token", b"xoxp-", Chars::Url, 20, 255, 2.5),
-    shape("slack-token", b"xoxa-", Chars::Url, 20, 255, 2.5),
-    shape("slack-token", b"xoxs-", Chars::Url, 20, 255, 2.5),
-    shape("slack-token", b"xoxr-", Chars::Url, 20, 255, 2.5),
-    shape("slack-token", b"xoxo-", Chars::Url, 20, 255, 2.5),
-    shape("slack-token", b"xoxe-", Chars::Url, 30, 300, 2.5),
-    shape("slack-token", b"xoxe.xoxb-", Chars::Url, 30, 300, 2.5),
-    shape("slack-token", b"xoxe.xoxp-", Chars::Url, 30, 300, 2.5),
-    shape("slack-token", b"xapp-", Chars::Url, 30, 255, 2.5),
-    shape("slack-webhook", b"hooks.slack.com/services/T", Chars::Base64, 30, 120, 2.5),
-    shape("slack-webhook", b"hooks.slack.com/workflows/T", Chars::Base64, 30, 160, 2.5),
-    shape("stripe-key", b"sk_live_", Chars::Alnum, 24, 255, 3.0),
-    shape("stripe-key", b"sk_test_", Chars::Alnum, 24, 255, 3.0),
-    shape("stripe-key", b"rk_live_", Chars::Alnum, 24, 255, 3.0),
-    shape("stripe-key", b"rk_test_", Chars::Alnum, 24, 255, 3.0),
-    shape("stripe-key", b"whsec_", Chars::Base64, 32, 255, 3.0),
-    shape("google-api-key", b"AIza", Chars::Url, 35, 35, 3.0),
-    shape("google-client-secret", b"GOCSPX-", Chars::Url, 28, 28, 3.0),
-    shape("google-token", b"ya29.", Chars::Url, 60, 2000, 3.5),
-    shape("google-token", b"1//0", Chars::Url, 60, 200, 3.5),
-    shape("npm-token", b"npm_", Chars::Alnum, 36, 36, 3.0),
-    shape("pypi-token", b"pypi-AgEI", Chars::Url, 60, 1000, 3.0),
-    shape("pypi-token", b"pypi-AgEN", Chars::Url, 60, 1000, 3.0),
-    shape("crates-io-token", b"cio", Chars::Alnum, 32, 32, 3.5),
-    shape("huggingface-token", b"hf_", Chars::Alnum, 34, 40, 3.0),
-    shape("huggingface-token", b"api_org_", Chars::Alnum, 34, 34, 3.0),
-    shape("sendgrid-key", b"SG.", Chars::Dotted, 66, 66, 3.5),
-    shape("twilio-key", b"SK", Chars::Hex, 32, 32, 3.0),
-    shape("digitalocean-token", b"dop_v1_", Chars::Hex, 64, 64, 3.0),
-    shape("digitalocean-token", b"doo_v1_", Chars::Hex, 64, 64, 3.0),
-    shape("digitalocean-token", b"dor_v1_", Chars::Hex, 64, 64, 3.0),
-    shape("docker-token", b"dckr_pat_", Chars::Url, 27, 64, 3.0),
-    shape("docker-token", b"dckr_oat_", Chars::Url, 27, 64, 3.0),
-    shape("databricks-token", b"dapi", Chars::Hex, 32, 32, 3.0),
-    shape("vault-token", b"hvs.", Chars::Url, 24, 300, 3.0),
-    shape("vault-token", b"hvb.", Chars::Url, 24, 300, 3.0),
-    shape("vault-token", b"hvr.", Chars::Url, 24, 300, 3.0),
-    shape("heroku-key", b"HRKU-", Chars::Url, 36, 80, 3.0),
-    shape("shopify-token", b"shpat_", Chars::HexAny, 32, 32, 3.0),
-    shape("shopify-token", b"shpca_", Chars::HexAny, 32, 32, 3.0),
-    shape("shopify-token", b"shppa_", Chars::HexAny, 32, 32, 3.0),
-    shape("shopify-token", b"shpss_", Chars::HexAny, 32, 32, 3.0),
-    shape("groq-key", b"gsk_", Chars::Alnum, 48, 60, 3.5),
-    shape("xai-key", b"xai-", Chars::Alnum, 70, 90, 3.5),
-    shape("amp-key", b"sgamp_", Chars::Url, 32, 200, 3.0),
-    shape("sourcegraph-token", b"sgp_", Chars::Url, 40, 80, 3.0),
-    shape("linear-key", b"lin_api_", Chars::Alnum, 40, 40, 3.0),
-    shape("linear-key", b"lin_oauth_", Chars::Alnum, 40, 80, 3.0),
-    shape("notion-key", b"ntn_", Chars::Alnum, 40, 50, 3.0),
-    shape("notion-key", b"secret_", Chars::Alnum, 43, 43, 3.5),
-    shape("postman-key", b"PMAK-", Chars::Url, 59, 59, 3.0),
-    shape("new-relic-key", b"NRAK-", Chars::Alnum, 27, 27, 3.0),
-    shape("new-relic-key", b"NRII-", Chars::Url, 32, 32, 3.0),
-    shape("new-relic-key", b"NRRA-", Chars::Hex, 42, 42, 3.0),
-    shape("new-relic-key", b"NRJS-", Chars::Hex, 19, 19, 3.0),
-    shape("mailgun-key", b"key-", Chars::Hex, 32, 32, 3.0),
-    shape("grafana-key", b"glsa_", Chars::Url, 41, 41, 3.0),
-    shape("grafana-key", b"glc_", Chars::Base64, 32, 400, 3.0),
-    shape("grafana-key", b"eyJrIjoi", Chars::Base64, 70, 400, 3.0),
-    shape("square-token", b"sq0atp-", Chars::Url, 22, 22, 3.0),
-    shape("square-token", b"sq0csp-", Chars::Url, 43, 43, 3.0),
-    shape("square-token", b"EAAA", Chars::Url, 60, 60, 3.5),
-    shape("age-key", b"AGE-SECRET-KEY-1", Chars::Upper, 58, 58, 3.0),
-    shape("discord-webhook", b"discord.com/api/webhooks/", Chars::Path, 80, 100, 3.5),
-    shape("discord-webhook", b"discordapp.com/api/webhooks/", Chars::Path, 80, 100, 3.5),
-    shape("1password-token", b"ops_eyJ", Chars::Base64, 200, 1000, 3.5),
-    shape("airtable-token", b"pat", Chars::Dotted, 79, 79, 3.5),
-    shape("alibaba-access-key", b"LTAI", Chars::Alnum, 16, 24, 3.0),
-    shape("tencent-access-key", b"AKID", Chars::Alnum, 32, 32, 3.0),
-    shape("adobe-secret", b"p8e-", Chars::Alnum, 32, 32, 3.0),
-    shape("artifactory-key", b"AKCp", Chars::Alnum, 69, 69, 3.5),
-    shape("artifactory-key", b"cmVmd", Chars::Alnum, 59, 59, 3.5),
-    shape("atlassian-token", b"ATATT3", Chars::Signature, 150, 240, 3.5),
-    shape("atlassian-token", b"ATCTT3", Chars::Signature, 150, 240, 3.5),
-    shape("bitbucket-password", b"ATBB", Chars::Alnum, 32, 32, 3.0),
-    shape("clojars-token", b"CLOJARS_", Chars::Lower, 60, 60, 3.0),
-    shape("cloudflare-origin-key", b"v1.0-", Chars::Url, 171, 171, 3.0),
-    shape("contentful-token", b"CFPAT-", Chars::Url, 43, 43, 3.0),
-    shape("doppler-token", b"dp.pt.", Chars::Alnum, 40, 44, 3.0),
-    shape("doppler-token", b"dp.ct.", Chars::Alnum, 40, 44, 3.0),
-    shape("doppler-token", b"dp.sa.", Chars::Alnum, 40, 44, 3.0),
-    shape("doppler-token", b"dp.scim.", Chars::Alnum, 40, 44, 3.0),
-    shape("dropbox-token", b"sl.", Chars::Url, 130, 160, 3.5),
-    shape("duffel-token", b"duffel_live_", Chars::Url, 43, 43, 3.0),
-    shape("duffel-token", b"duffel_test_", Chars::Url, 43, 43, 3.0),
-    shape("dynatrace-token", b"dt0c01.", Chars::Dotted, 89, 89, 3.0),
-    shape("easypost-key", b"EZAK", Chars::Alnum, 54, 54, 3.0),
-    shape("easypost-key", b"EZTK", Chars::Alnum, 54, 54, 3.0),
-    shape("facebook-token", b"EAAM", Chars::Alnum, 100, 300, 3.5),
-    shape("facebook-token", b"EAAC", Chars::Alnum, 100, 300, 3.5),
-    shape("flutterwave-key", b"FLWSECK_TEST-", Chars::Url, 32, 40, 3.0),
-    shape("flutterwave-key", b"FLWSECK-", Chars::Url, 32, 40, 3.0),
-    shape("fly-token", b"fo1_", Chars::Url, 43, 43, 3.0),
-    shape("fly-token", b"fm1r_", Chars::Base64, 100, 1000, 3.5),
-    shape("fly-token", b"fm1a_", Chars::Base64, 100, 1000, 3.5),
-    shape("fly-token", b"fm2_", Chars::Base64, 100, 1000, 3.5),
-    shape("frame-io-token", b"fio-u-", Chars::Url, 64, 64, 3.0),
-    shape("figma-token", b"figd_", Chars::Url, 38, 60, 3.0),
-    shape("infracost-key", b"ico-", Chars::Alnum, 32, 32, 3.0),
-    shape("mapbox-token", b"sk.eyJ1Ijoi", Chars::Dotted, 50, 200, 3.5),
-    shape("teams-webhook", b"webhook.office.com/webhookb2/", Chars::Address, 100, 300, 3.0),
-    shape("netlify-token", b"nfp_", Chars::Alnum, 36, 60, 3.0),
-    shape("nvidia-key", b"nvapi-", Chars::Url, 60, 80, 3.5),
-    shape("octopus-key", b"API-", Chars::Upper, 26, 26, 3.0),
-    shape("openshift-token", b"sha256~", Chars::Url, 43, 43, 3.0),
-    shape("perplexity-key", b"pplx-", Chars::Alnum, 48, 64, 3.0),
-    shape("planetscale-token", b"pscale_tkn_", Chars::Dotted, 32, 64, 3.0),
-    shape("planetscale-token", b"pscale_oauth_", Chars::Dotted, 32, 64, 3.0),
-    shape("planetscale-token", b"pscale_pw_", Chars::Dotted, 32, 64, 3.0),
-    shape("prefect-token", b"pnu_", Chars::Lower, 36, 36, 3.0),
-    shape("pulumi-token", b"pul-", Chars::Hex, 40, 40, 3.0),
-    shape("readme-key", b"rdme_", Chars::Lower, 70, 70, 3.0),
-    shape("replicate-token", b"r8_", Chars::Alnum, 37, 37, 3.0),
-    shape("rubygems-key", b"rubygems_", Chars::Hex, 48, 48, 3.0),
-    shape("scalingo-token", b"tk-us-", Chars::Url, 48, 48, 3.0),
-    shape("sendinblue-key", b"xkeysib-", Chars::Url, 81, 81, 3.0),
-    shape("sentry-token", b"sntryu_", Chars::Hex, 64, 64, 3.0),
-    shape("sentry-token", b"sntrys_", Chars::Signature, 80, 600, 3.5),
-    shape("shippo-token", b"shippo_live_", Chars::Hex, 40, 40, 3.0),
-    shape("shippo-token", b"shippo_test_", Chars::Hex, 40, 40, 3.0),
-    shape("sonar-token", b"squ_", Chars::Hex, 40, 40, 3.0),
-    shape("sonar-token", b"sqp_", Chars::Hex, 40, 40, 3.0),
-    shape("sonar-token", b"sqa_", Chars::Hex, 40, 40, 3.0),
-    shape("supabase-key", b"sb_secret_", Chars::Url, 31, 60, 3.0),
-    shape("supabase-key", b"sbp_", Chars::Hex, 40, 40, 3.0),
-    shape("tailscale-key", b"tskey-", Chars::Url, 30, 120, 3.0),
-    shape("typeform-token", b"tfp_", Chars::Dotted, 59, 59, 3.0),
-    shape("yandex-key", b"AQVN", Chars::Url, 35, 38, 3.5),
-    shape("buildkite-token", b"bkua_", Chars::Hex, 40, 40, 3.0),
-    shape("slack-token", b"xoxc-", Chars::Url, 20, 255, 2.5),
-    shape("slack-token", b"xoxd-", Chars::Url, 20, 255, 2.5),
-    Shape { whole: false, ..shape("azure-storage-key", b"AccountKey=", Chars::Base64, 86, 88, 4.0) },
-    Shape { whole: false, ..shape("azure-shared-key", b"SharedAccessKey=", Chars::Base64, 43, 88, 3.5) },
-    Shape { whole: false, ..shape("azure-sas", b"sig=", Chars::Signature, 43, 120, 3.5) },
-    Shape { whole: false, ..shape("bearer", b"Bearer ", Chars::Dotted, 20, ANY, 3.0) },
-    Shape { whole: false, ..shape("bearer", b"bearer ", Chars::Dotted, 20, ANY, 3.0) },
+const SHAPES: &[CredentialShape] = &[
+    shape_row("aws-access-key", b"AKIA", CredentialChars::Upper, 16, 16, 2.5),
+    shape_row("aws-access-key", b"ASIA", CredentialChars::Upper, 16, 16, 2.5),
+    shape_row("aws-access-key", b"ABIA", CredentialChars::Upper, 16, 16, 2.5),
+    shape_row("aws-access-key", b"ACCA", CredentialChars::Upper, 16, 16, 2.5),
+    shape_row("aws-bedrock-key", b"ABSK", CredentialChars::Base64, 109, 269, 3.5),
+    shape_row("github-token", b"ghp_", CredentialChars::Alnum, 36, 255, 3.0),
+    shape_row("github-token", b"gho_", CredentialChars::Alnum, 36, 255, 3.0),
+    shape_row("github-token", b"ghs_", CredentialChars::Alnum, 36, 255, 3.0),
+    shape_row("github-token", b"ghu_", CredentialChars::Alnum, 36, 255, 3.0),
+    shape_row("github-token", b"ghr_", CredentialChars::Alnum, 36, 255, 3.0),
+    shape_row("github-token", b"github_pat_", CredentialChars::Url, 40, 255, 3.0),
+    shape_row("gitlab-token", b"glpat-", CredentialChars::Dotted, 20, 300, 3.0),
+    shape_row("gitlab-token", b"gldt-", CredentialChars::Dotted, 20, 300, 3.0),
+    shape_row("gitlab-token", b"glrt-", CredentialChars::Dotted, 20, 300, 3.0),
+    shape_row("gitlab-token", b"glptt-", CredentialChars::Dotted, 20, 300, 3.0),
+    shape_row("gitlab-token", b"glcbt-", CredentialChars::Dotted, 20, 300, 3.0),
+    shape_row("gitlab-token", b"glagent-", CredentialChars::Dotted, 20, 300, 3.0),
+    shape_row("gitlab-token", b"gloas-", CredentialChars::Dotted, 20, 300, 3.0),
+    shape_row("gitlab-token", b"glsoat-", CredentialChars::Dotted, 20, 300, 3.0),
+    shape_row("gitlab-token", b"glft-", CredentialChars::Dotted, 20, 300, 3.0),
+    shape_row("gitlab-token", b"glimt-", CredentialChars::Dotted, 20, 300, 3.0),
+    shape_row("gitlab-token", b"glffct-", CredentialChars::Dotted, 20, 300, 3.0),
+    shape_row("gitlab-token", b"GR1348941", CredentialChars::Url, 20, 20, 3.0),
+    shape_row("anthropic-key", b"sk-ant-", CredentialChars::Url, 32, 255, 3.0),
+    shape_row("openai-key", b"sk-proj-", CredentialChars::Url, 40, 255, 3.0),
+    shape_row("openai-key", b"sk-svcacct-", CredentialChars::Url, 40, 255, 3.0),
+    shape_row("openai-key", b"sk-admin-", CredentialChars::Url, 40, 255, 3.0),
+    shape_row("openrouter-key", b"sk-or-v1-", CredentialChars::Hex, 64, 64, 3.0),
+    shape_row("openai-key", b"sk-", CredentialChars::Alnum, 40, 64, 3.5),
+    shape_row("slack-token", b"xoxb-", CredentialChars::Url, 20, 255, 2.5),
+    shape_row("slack-token", b"xoxp-", CredentialChars::Url, 20, 255, 2.5),
+    shape_row("slack-token", b"xoxa-", CredentialChars::Url, 20, 255, 2.5),
+    shape_row("slack-token", b"xoxs-", CredentialChars::Url, 20, 255, 2.5),
+    shape_row("slack-token", b"xoxr-", CredentialChars::Url, 20, 255, 2.5),
+    shape_row("slack-token", b"xoxo-", CredentialChars::Url, 20, 255, 2.5),
+    shape_row("slack-token", b"xoxe-", CredentialChars::Url, 30, 300, 2.5),
+    shape_row("slack-token", b"xoxe.xoxb-", CredentialChars::Url, 30, 300, 2.5),
+    shape_row("slack-token", b"xoxe.xoxp-", CredentialChars::Url, 30, 300, 2.5),
+    shape_row("slack-token", b"xapp-", CredentialChars::Url, 30, 255, 2.5),
+    shape_row("slack-webhook", b"hooks.slack.com/services/T", CredentialChars::Base64, 30, 120, 2.5),
+    shape_row("slack-webhook", b"hooks.slack.com/workflows/T", CredentialChars::Base64, 30, 160, 2.5),
+    shape_row("stripe-key", b"sk_live_", CredentialChars::Alnum, 24, 255, 3.0),
+    shape_row("stripe-key", b"sk_test_", CredentialChars::Alnum, 24, 255, 3.0),
+    shape_row("stripe-key", b"rk_live_", CredentialChars::Alnum, 24, 255, 3.0),
+    shape_row("stripe-key", b"rk_test_", CredentialChars::Alnum, 24, 255, 3.0),
+    shape_row("stripe-key", b"whsec_", CredentialChars::Base64, 32, 255, 3.0),
+    shape_row("google-api-key", b"AIza", CredentialChars::Url, 35, 35, 3.0),
+    shape_row("google-client-secret", b"GOCSPX-", CredentialChars::Url, 28, 28, 3.0),
+    shape_row("google-token", b"ya29.", CredentialChars::Url, 60, 2000, 3.5),
+    shape_row("google-token", b"1//0", CredentialChars::Url, 60, 200, 3.5),
+    shape_row("npm-token", b"npm_", CredentialChars::Alnum, 36, 36, 3.0),
+    shape_row("pypi-token", b"pypi-AgEI", CredentialChars::Url, 60, 1000, 3.0),
+    shape_row("pypi-token", b"pypi-AgEN", CredentialChars::Url, 60, 1000, 3.0),
+    shape_row("crates-io-token", b"cio", CredentialChars::Alnum, 32, 32, 3.5),
+    shape_row("huggingface-token", b"hf_", CredentialChars::Alnum, 34, 40, 3.0),
+    shape_row("huggingface-token", b"api_org_", CredentialChars::Alnum, 34, 34, 3.0),
+    shape_row("sendgrid-key", b"SG.", CredentialChars::Dotted, 66, 66, 3.5),
+    shape_row("twilio-key", b"SK", CredentialChars::Hex, 32, 32, 3.0),
+    shape_row("digitalocean-token", b"dop_v1_", CredentialChars::Hex, 64, 64, 3.0),
+    shape_row("digitalocean-token", b"doo_v1_", CredentialChars::Hex, 64, 64, 3.0),
+    shape_row("digitalocean-token", b"dor_v1_", CredentialChars::Hex, 64, 64, 3.0),
+    shape_row("docker-token", b"dckr_pat_", CredentialChars::Url, 27, 64, 3.0),
+    shape_row("docker-token", b"dckr_oat_", CredentialChars::Url, 27, 64, 3.0),
+    shape_row("databricks-token", b"dapi", CredentialChars::Hex, 32, 32, 3.0),
+    shape_row("vault-token", b"hvs.", CredentialChars::Url, 24, 300, 3.0),
+    shape_row("vault-token", b"hvb.", CredentialChars::Url, 24, 300, 3.0),
+    shape_row("vault-token", b"hvr.", CredentialChars::Url, 24, 300, 3.0),
+    shape_row("heroku-key", b"HRKU-", CredentialChars::Url, 36, 80, 3.0),
+    shape_row("shopify-token", b"shpat_", CredentialChars::HexAny, 32, 32, 3.0),
+    shape_row("shopify-token", b"shpca_", CredentialChars::HexAny, 32, 32, 3.0),
+    shape_row("shopify-token", b"shppa_", CredentialChars::HexAny, 32, 32, 3.0),
+    shape_row("shopify-token", b"shpss_", CredentialChars::HexAny, 32, 32, 3.0),
+    shape_row("groq-key", b"gsk_", CredentialChars::Alnum, 48, 60, 3.5),
+    shape_row("xai-key", b"xai-", CredentialChars::Alnum, 70, 90, 3.5),
+    shape_row("amp-key", b"sgamp_", CredentialChars::Url, 32, 200, 3.0),
+    shape_row("sourcegraph-token", b"sgp_", CredentialChars::Url, 40, 80, 3.0),
+    shape_row("linear-key", b"lin_api_", CredentialChars::Alnum, 40, 40, 3.0),
+    shape_row("linear-key", b"lin_oauth_", CredentialChars::Alnum, 40, 80, 3.0),
+    shape_row("notion-key", b"ntn_", CredentialChars::Alnum, 40, 50, 3.0),
+    shape_row("notion-key", b"secret_", CredentialChars::Alnum, 43, 43, 3.5),
+    shape_row("postman-key", b"PMAK-", CredentialChars::Url, 59, 59, 3.0),
+    shape_row("new-relic-key", b"NRAK-", CredentialChars::Alnum, 27, 27, 3.0),
+    shape_row("new-relic-key", b"NRII-", CredentialChars::Url, 32, 32, 3.0),
+    shape_row("new-relic-key", b"NRRA-", CredentialChars::Hex, 42, 42, 3.0),
+    shape_row("new-relic-key", b"NRJS-", CredentialChars::Hex, 19, 19, 3.0),
+    shape_row("mailgun-key", b"key-", CredentialChars::Hex, 32, 32, 3.0),
+    shape_row("grafana-key", b"glsa_", CredentialChars::Url, 41, 41, 3.0),
+    shape_row("grafana-key", b"glc_", CredentialChars::Base64, 32, 400, 3.0),
+    shape_row("grafana-key", b"eyJrIjoi", CredentialChars::Base64, 70, 400, 3.0),
+    shape_row("square-token", b"sq0atp-", CredentialChars::Url, 22, 22, 3.0),
+    shape_row("square-token", b"sq0csp-", CredentialChars::Url, 43, 43, 3.0),
+    shape_row("square-token", b"EAAA", CredentialChars::Url, 60, 60, 3.5),
+    shape_row("age-key", b"AGE-SECRET-KEY-1", CredentialChars::Upper, 58, 58, 3.0),
+    shape_row("discord-webhook", b"discord.com/api/webhooks/", CredentialChars::Path, 80, 100, 3.5),
+    shape_row("discord-webhook", b"discordapp.com/api/webhooks/", CredentialChars::Path, 80, 100, 3.5),
+    shape_row("1password-token", b"ops_eyJ", CredentialChars::Base64, 200, 1000, 3.5),
+    shape_row("airtable-token", b"pat", CredentialChars::Dotted, 79, 79, 3.5),
+    shape_row("alibaba-access-key", b"LTAI", CredentialChars::Alnum, 16, 24, 3.0),
+    shape_row("tencent-access-key", b"AKID", CredentialChars::Alnum, 32, 32, 3.0),
+    shape_row("adobe-secret", b"p8e-", CredentialChars::Alnum, 32, 32, 3.0),
+    shape_row("artifactory-key", b"AKCp", CredentialChars::Alnum, 69, 69, 3.5),
+    shape_row("artifactory-key", b"cmVmd", CredentialChars::Alnum, 59, 59, 3.5),
+    shape_row("atlassian-token", b"ATATT3", CredentialChars::Signature, 150, 240, 3.5),
+    shape_row("atlassian-token", b"ATCTT3", CredentialChars::Signature, 150, 240, 3.5),
+    shape_row("bitbucket-password", b"ATBB", CredentialChars::Alnum, 32, 32, 3.0),
+    shape_row("clojars-token", b"CLOJARS_", CredentialChars::Lower, 60, 60, 3.0),
+    shape_row("cloudflare-origin-key", b"v1.0-", CredentialChars::Url, 171, 171, 3.0),
+    shape_row("contentful-token", b"CFPAT-", CredentialChars::Url, 43, 43, 3.0),
+    shape_row("doppler-token", b"dp.pt.", CredentialChars::Alnum, 40, 44, 3.0),
+    shape_row("doppler-token", b"dp.ct.", CredentialChars::Alnum, 40, 44, 3.0),
+    shape_row("doppler-token", b"dp.sa.", CredentialChars::Alnum, 40, 44, 3.0),
+    shape_row("doppler-token", b"dp.scim.", CredentialChars::Alnum, 40, 44, 3.0),
+    shape_row("dropbox-token", b"sl.", CredentialChars::Url, 130, 160, 3.5),
+    shape_row("duffel-token", b"duffel_live_", CredentialChars::Url, 43, 43, 3.0),
+    shape_row("duffel-token", b"duffel_test_", CredentialChars::Url, 43, 43, 3.0),
+    shape_row("dynatrace-token", b"dt0c01.", CredentialChars::Dotted, 89, 89, 3.0),
+    shape_row("easypost-key", b"EZAK", CredentialChars::Alnum, 54, 54, 3.0),
+    shape_row("easypost-key", b"EZTK", CredentialChars::Alnum, 54, 54, 3.0),
+    shape_row("facebook-token", b"EAAM", CredentialChars::Alnum, 100, 300, 3.5),
+    shape_row("facebook-token", b"EAAC", CredentialChars::Alnum, 100, 300, 3.5),
+    shape_row("flutterwave-key", b"FLWSECK_TEST-", CredentialChars::Url, 32, 40, 3.0),
+    shape_row("flutterwave-key", b"FLWSECK-", CredentialChars::Url, 32, 40, 3.0),
+    shape_row("fly-token", b"fo1_", CredentialChars::Url, 43, 43, 3.0),
+    shape_row("fly-token", b"fm1r_", CredentialChars::Base64, 100, 1000, 3.5),
+    shape_row("fly-token", b"fm1a_", CredentialChars::Base64, 100, 1000, 3.5),
+    shape_row("fly-token", b"fm2_", CredentialChars::Base64, 100, 1000, 3.5),
+    shape_row("frame-io-token", b"fio-u-", CredentialChars::Url, 64, 64, 3.0),
+    shape_row("figma-token", b"figd_", CredentialChars::Url, 38, 60, 3.0),
+    shape_row("infracost-key", b"ico-", CredentialChars::Alnum, 32, 32, 3.0),
+    shape_row("mapbox-token", b"sk.eyJ1Ijoi", CredentialChars::Dotted, 50, 200, 3.5),
+    shape_row("teams-webhook", b"webhook.office.com/webhookb2/", CredentialChars::Address, 100, 300, 3.0),
+    shape_row("netlify-token", b"nfp_", CredentialChars::Alnum, 36, 60, 3.0),
+    shape_row("nvidia-key", b"nvapi-", CredentialChars::Url, 60, 80, 3.5),
+    shape_row("octopus-key", b"API-", CredentialChars::Upper, 26, 26, 3.0),
+    shape_row("openshift-token", b"sha256~", CredentialChars::Url, 43, 43, 3.0),
+    shape_row("perplexity-key", b"pplx-", CredentialChars::Alnum, 48, 64, 3.0),
+    shape_row("planetscale-token", b"pscale_tkn_", CredentialChars::Dotted, 32, 64, 3.0),
+    shape_row("planetscale-token", b"pscale_oauth_", CredentialChars::Dotted, 32, 64, 3.0),
+    shape_row("planetscale-token", b"pscale_pw_", CredentialChars::Dotted, 32, 64, 3.0),
+    shape_row("prefect-token", b"pnu_", CredentialChars::Lower, 36, 36, 3.0),
+    shape_row("pulumi-token", b"pul-", CredentialChars::Hex, 40, 40, 3.0),
+    shape_row("readme-key", b"rdme_", CredentialChars::Lower, 70, 70, 3.0),
+    shape_row("replicate-token", b"r8_", CredentialChars::Alnum, 37, 37, 3.0),
+    shape_row("rubygems-key", b"rubygems_", CredentialChars::Hex, 48, 48, 3.0),
+    shape_row("scalingo-token", b"tk-us-", CredentialChars::Url, 48, 48, 3.0),
+    shape_row("sendinblue-key", b"xkeysib-", CredentialChars::Url, 81, 81, 3.0),
+    shape_row("sentry-token", b"sntryu_", CredentialChars::Hex, 64, 64, 3.0),
+    shape_row("sentry-token", b"sntrys_", CredentialChars::Signature, 80, 600, 3.5),
+    shape_row("shippo-token", b"shippo_live_", CredentialChars::Hex, 40, 40, 3.0),
+    shape_row("shippo-token", b"shippo_test_", CredentialChars::Hex, 40, 40, 3.0),
+    shape_row("sonar-token", b"squ_", CredentialChars::Hex, 40, 40, 3.0),
+    shape_row("sonar-token", b"sqp_", CredentialChars::Hex, 40, 40, 3.0),
+    shape_row("sonar-token", b"sqa_", CredentialChars::Hex, 40, 40, 3.0),
+    shape_row("supabase-key", b"sb_secret_", CredentialChars::Url, 31, 60, 3.0),
+    shape_row("supabase-key", b"sbp_", CredentialChars::Hex, 40, 40, 3.0),
+    shape_row("tailscale-key", b"tskey-", CredentialChars::Url, 30, 120, 3.0),
+    shape_row("typeform-token", b"tfp_", CredentialChars::Dotted, 59, 59, 3.0),
+    shape_row("yandex-key", b"AQVN", CredentialChars::Url, 35, 38, 3.5),
+    shape_row("buildkite-token", b"bkua_", CredentialChars::Hex, 40, 40, 3.0),
+    shape_row("slack-token", b"xoxc-", CredentialChars::Url, 20, 255, 2.5),
+    shape_row("slack-token", b"xoxd-", CredentialChars::Url, 20, 255, 2.5),
+    CredentialShape {
+        whole: false,
+        ..shape_row("azure-storage-key", b"AccountKey=", CredentialChars::Base64, 86, 88, 4.0)
+    },
+    CredentialShape {
+        whole: false,
+        ..shape_row("azure-shared-key", b"SharedAccessKey=", CredentialChars::Base64, 43, 88, 3.5)
+    },
+    CredentialShape {
+        whole: false,
+        ..shape_row("azure-sas", b"sig=", CredentialChars::Signature, 43, 120, 3.5)
+    },
+    CredentialShape {
+        whole: false,
+        ..shape_row("bearer", b"Bearer ", CredentialChars::Dotted, 20, ANY, 3.0)
+    },
+    CredentialShape {
+        whole: false,
+        ..shape_row("bearer", b"bearer ", CredentialChars::Dotted, 20, ANY, 3.0)
+    },
 ];
 
 /// Beginnings of what `blocks` looks for.
@@ -249,8 +264,8 @@ const BLOCKS: &[&[u8]] = &[b"eyJ", b"LS0tLS1CRUdJTi"];
 /// Words of the table of beginnings: 16,384 bits, of which some two hundred are set.
 const SLOTS: usize = 256;
 
-/// Where in the table of beginnings three bytes are.
-const fn slot(first: u8, second: u8, third: u8) -> (usize, u64) {
+/// Place of three bytes in the table of beginnings.
+const fn prefix_slot(first: u8, second: u8, third: u8) -> (usize, u64) {
     let hash = (first as usize * 961 + second as usize * 31 + third as usize) % (64 * SLOTS);
     (hash / 64, 1 << (hash % 64))
 }
@@ -265,8 +280,8 @@ static BEGINNINGS: [u64; SLOTS] = {
         // After a prefix of two, any of the shape's characters may come.
         let (mut third, last) = if prefix.len() > 2 { (prefix[2], prefix[2]) } else { (0, 255) };
         loop {
-            if prefix.len() > 2 || SHAPES[at].chars.has(third) {
-                let (word, bit) = slot(prefix[0], prefix[1], third);
+            if prefix.len() > 2 || SHAPES[at].chars.contains_byte(third) {
+                let (word, bit) = prefix_slot(prefix[0], prefix[1], third);
                 table[word] |= bit;
             }
             if third == last {
@@ -289,11 +304,11 @@ pub(super) const fn first_two(at: usize) -> Option<[u8; 2]> {
 }
 
 /// The first shape of each first byte, and behind each shape the next one of the same, as numbers above 0.
-static FIRST: [u8; 256] = chains().0;
-static NEXT: [u8; SHAPES.len()] = chains().1;
+static FIRST: [u8; 256] = prefix_chains().0;
+static NEXT: [u8; SHAPES.len()] = prefix_chains().1;
 
 #[expect(clippy::cast_possible_truncation, reason = "asserted")]
-const fn chains() -> ([u8; 256], [u8; SHAPES.len()]) {
+const fn prefix_chains() -> ([u8; 256], [u8; SHAPES.len()]) {
     let (mut first, mut next) = ([0; 256], [0; SHAPES.len()]);
     // From the last on, so that the order of the list is kept.
     let mut at = SHAPES.len();
@@ -308,7 +323,7 @@ const fn chains() -> ([u8; 256], [u8; SHAPES.len()]) {
 }
 
 /// The shapes that begin with `byte`, in their order.
-fn beginning_with(byte: u8) -> impl Iterator<Item = &'static Shape> {
+fn beginning_with(byte: u8) -> impl Iterator<Item = &'static CredentialShape> {
     let mut number = usize::from(FIRST[usize::from(byte)]);
     std::iter::from_fn(move || {
         let at = number.checked_sub(1)?;
@@ -317,16 +332,16 @@ fn beginning_with(byte: u8) -> impl Iterator<Item = &'static Shape> {
     })
 }
 
-/// Whether [`at`] may find something, by three bytes.
+/// Reports whether [`credential_at`] may find something, by three bytes.
 #[inline]
 pub(super) fn may_begin(text: &[u8], at: usize) -> bool {
     let &[first, second, third, ..] = &text[at..] else { return false };
-    let (word, bit) = slot(first, second, third);
+    let (word, bit) = prefix_slot(first, second, third);
     BEGINNINGS[word] & bit != 0
 }
 
 /// The credential that begins with the word at `at`. The caller knows that a word begins there.
-pub(super) fn at(text: &[u8], at: usize) -> Option<Found> {
+pub(super) fn credential_at(text: &[u8], at: usize) -> Option<FoundCredential> {
     if !may_begin(text, at) {
         return None;
     }
@@ -341,15 +356,18 @@ pub(super) fn at(text: &[u8], at: usize) -> Option<Found> {
         return blocks::encoded_key(text, at);
     }
     // Comparing a byte here is cheaper than a call for each shape.
-    let begins = |shape: &&Shape| shape.prefix[1] == second && rest.starts_with(shape.prefix);
-    beginning_with(first).filter(begins).find_map(|shape| shape.at(text, at))
+    let begins = |shape: &&CredentialShape| shape.prefix[1] == second && rest.starts_with(shape.prefix);
+    beginning_with(first).filter(begins).find_map(|shape| shape.match_at(text, at))
 }
 
-impl Shape {
-    fn at(&self, text: &[u8], at: usize) -> Option<Found> {
+impl CredentialShape {
+    fn match_at(&self, text: &[u8], at: usize) -> Option<FoundCredential> {
         let start = at + self.prefix.len();
-        let length =
-            text[start..].iter().take(self.length.1 + 1).take_while(|&&byte| self.chars.has(byte)).count();
+        let length = text[start..]
+            .iter()
+            .take(self.length.1 + 1)
+            .take_while(|&&byte| self.chars.contains_byte(byte))
+            .count();
         if length < self.length.0 || length > self.length.1 {
             return None;
         }
@@ -358,12 +376,17 @@ impl Shape {
             end -= 1;
         }
         let value = &text[start..end];
-        if entropy(value) < self.entropy || is_placeholder(value) || value.iter().all(u8::is_ascii_lowercase)
+        if shannon_entropy(value) < self.entropy
+            || is_placeholder(value)
+            || value.iter().all(u8::is_ascii_lowercase)
         {
             return None;
         }
         // Padding belongs to it.
         end += text[end..].iter().take(2).take_while(|&&byte| byte == b'=').count();
-        Some(Found { rule: Rule(self.rule), span: Span { start: if self.whole { at } else { start }, end } })
+        Some(FoundCredential {
+            rule: CredentialRule(self.rule),
+            span: Span { start: if self.whole { at } else { start }, end },
+        })
     }
 }

@@ -72,12 +72,12 @@ fn real_shapes_are_found_and_nothing_of_them_is_left() {
     assert!(real.len() >= 30);
     for (rule, text) in real {
         let text = format!("x {text} y");
-        let found = find(text.as_bytes());
+        let found = find_credentials(text.as_bytes());
         assert_eq!(found.iter().map(|found| found.rule.0).collect::<Vec<_>>(), [rule], "{text}");
         let secret = &text[found[0].span.start..found[0].span.end];
-        let clean = redact(&text);
+        let clean = redact_credentials(&text);
         assert!(clean.contains(&format!("[redacted:{rule}]")) && !clean.contains(secret), "{clean}");
-        assert_eq!(redact(&clean), clean);
+        assert_eq!(redact_credentials(&clean), clean);
     }
 }
 
@@ -126,19 +126,19 @@ fn look_alikes_are_left_alone() {
     ];
     assert!(look_alikes.len() >= 30);
     for text in look_alikes.into_iter().chain([hash.as_str()]) {
-        assert_eq!(find(text.as_bytes()), [], "{text}");
-        assert!(matches!(redact(text), Cow::Borrowed(same) if same == text));
+        assert_eq!(find_credentials(text.as_bytes()), [], "{text}");
+        assert!(matches!(redact_credentials(text), Cow::Borrowed(same) if same == text));
     }
 }
 
 #[test]
 fn bytes_that_are_no_text_and_text_of_many_names_end_soon() {
-    find(&[0xff, b'=', b':', 0, b'-', b'-']);
+    find_credentials(&[0xff, b'=', b':', 0, b'-', b'-']);
     let many = "password=".repeat(50_000);
-    find(many.as_bytes());
-    find("://".repeat(100_000).as_bytes());
-    find("-----BEGIN X PRIVATE KEY-----".repeat(20_000).as_bytes());
-    assert_eq!(redact("pässword=übung"), "pässword=übung");
+    find_credentials(many.as_bytes());
+    find_credentials("://".repeat(100_000).as_bytes());
+    find_credentials("-----BEGIN X PRIVATE KEY-----".repeat(20_000).as_bytes());
+    assert_eq!(redact_credentials("pässword=übung"), "pässword=übung");
 }
 
 /// What is passed over without a call would have found nothing, in the corpora and in texts that are signs all over.
@@ -154,14 +154,24 @@ fn shortcuts_hide_nothing() {
     for text in &texts {
         for at in 0..text.len() {
             match STEPS[usize::from(text[at])] {
-                Step::Sign if !assign::may_be_at(text, at) => {
-                    for care in [Care::Redaction, Care::Settings, Care::Code, Care::Binary] {
-                        assert_eq!(assign::at(text, at, care), None, "{}", String::from_utf8_lossy(text));
+                ByteStep::Sign if !assign::may_be_at(text, at) => {
+                    for care in [
+                        SearchStrictness::Redaction,
+                        SearchStrictness::Settings,
+                        SearchStrictness::Code,
+                        SearchStrictness::Binary,
+                    ] {
+                        assert_eq!(
+                            assign::credential_at(text, at, care),
+                            None,
+                            "{}",
+                            String::from_utf8_lossy(text)
+                        );
                     }
                 }
-                Step::Word if !word_may_be_at(text, at) => {
+                ByteStep::Word if !word_may_be_at(text, at) => {
                     assert!(!BEGIN.iter().any(|begin| text[at..].starts_with(begin)), "{at}");
-                    assert_eq!(word(text, at), None);
+                    assert_eq!(word_credential(text, at), None);
                 }
                 _ => continue,
             }

@@ -1,12 +1,12 @@
 //! The values that names have: where they are, and whether they are secret.
 
-use super::assign::Place;
-use super::names::Kind;
-use super::{Care, entropy, is_placeholder, random};
+use super::assign::SecretAssignment;
+use super::names::SecretNameKind;
+use super::{SearchStrictness, is_placeholder, random, shannon_entropy};
 
 /// A value in a text, without its quotes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Value {
+pub(super) struct SecretValueSpan {
     pub(super) start: usize,
     pub(super) end: usize,
     pub(super) quoted: bool,
@@ -19,7 +19,7 @@ fn is_quote(byte: u8) -> bool {
 }
 
 /// The value behind an operator whose last sign may be at `start`.
-pub(super) fn after(text: &[u8], start: usize) -> Value {
+pub(super) fn value_after(text: &[u8], start: usize) -> SecretValueSpan {
     // `:=`, `==`, `=>` are not followed by other signs of that kind in code that compares.
     let signs =
         text[start..].iter().take(6).take_while(|byte| matches!(byte, b' ' | b'\t' | b'>' | b'=' | b'\\'));
@@ -45,11 +45,11 @@ pub(super) fn after(text: &[u8], start: usize) -> Value {
 }
 
 /// The value behind a blank.
-pub(super) fn after_blank(text: &[u8], start: usize) -> Option<Value> {
+pub(super) fn after_blank(text: &[u8], start: usize) -> Option<SecretValueSpan> {
     (!text.get(start)?.is_ascii_whitespace()).then(|| value_at(text, start))
 }
 
-fn value_at(text: &[u8], at: usize) -> Value {
+fn value_at(text: &[u8], at: usize) -> SecretValueSpan {
     let quote = text.get(at).copied().filter(|&byte| is_quote(byte));
     let start = at + usize::from(quote.is_some());
     let loose = |byte: u8| {
@@ -62,7 +62,7 @@ fn value_at(text: &[u8], at: usize) -> Value {
         None => !loose(byte),
     };
     let length = text[start..].iter().take(MOST).take_while(|&&byte| inside(byte)).count();
-    Value { start, end: start + length, quoted: quote.is_some() }
+    SecretValueSpan { start, end: start + length, quoted: quote.is_some() }
 }
 
 /// In a header's value: how long the scheme before the credential is, and the credential.
@@ -81,14 +81,14 @@ pub(super) fn credential_of(text: &[u8], start: usize) -> Option<(usize, usize)>
     }
 }
 
-/// Whether the value at this place gives something away.
-pub(super) fn is_secret(place: &Place<'_>, value: &Value) -> bool {
+/// Reports whether the value of this assignment gives something away.
+pub(super) fn is_secret(place: &SecretAssignment<'_>, value: &SecretValueSpan) -> bool {
     let bytes = &place.text[value.start..value.end];
-    is_plain(bytes, value.quoted) && (place.care == Care::Redaction || is_reported(place, value))
+    is_plain(bytes, value.quoted) && (place.care == SearchStrictness::Redaction || is_reported(place, value))
         || value.quoted && is_made_of_signs(bytes)
 }
 
-/// Whether a value looks chosen or random, and not like code, a type, a path or a word.
+/// Reports whether a value looks chosen or random, and not like code, a type, a path or a word.
 fn is_plain(value: &[u8], quoted: bool) -> bool {
     let code =
         |byte: &u8| matches!(byte, b'(' | b'{' | b'[' | b'<') || !quoted && matches!(byte, b'$' | b'*');
@@ -105,11 +105,11 @@ fn is_plain(value: &[u8], quoted: bool) -> bool {
         && !value.starts_with(b"./")
         && !value.windows(2).any(|two| two == b"::")
         && !value.windows(3).any(|three| three == b"://")
-        && entropy(value) >= 2.5
+        && shannon_entropy(value) >= 2.5
         && !is_placeholder(value)
 }
 
-/// Whether it is a long key that has all signs in it, parentheses too, as frameworks make them.
+/// Reports whether `value` is a long key that has all signs in it, parentheses too, as frameworks make them.
 fn is_made_of_signs(value: &[u8]) -> bool {
     let signs = value.iter().filter(|byte| byte.is_ascii_punctuation()).count();
     let code =
@@ -119,12 +119,12 @@ fn is_made_of_signs(value: &[u8]) -> bool {
         && !value.iter().any(code)
         && signs * 8 >= value.len()
         && value.iter().filter(|byte| byte.is_ascii_digit()).count() >= 3
-        && entropy(value) >= 4.3
+        && shannon_entropy(value) >= 4.3
         && !is_placeholder(value)
 }
 
-/// Whether a person should be told. Without quotes a value is the rest of a line of settings, or beyond doubt.
-fn is_reported(place: &Place<'_>, value: &Value) -> bool {
+/// Reports whether a person should be told. Without quotes a value is the rest of a line of settings, or beyond doubt.
+fn is_reported(place: &SecretAssignment<'_>, value: &SecretValueSpan) -> bool {
     let bytes = &place.text[value.start..value.end];
     let code = |byte: &u8| {
         matches!(byte, b'(' | b')' | b'{' | b'}' | b'[' | b']' | b'<' | b'>' | b'|' | b'\\')
@@ -135,18 +135,18 @@ fn is_reported(place: &Place<'_>, value: &Value) -> bool {
         return false;
     }
     let random = bytes.len() >= 16 && random::looks_random(bytes);
-    let chosen = place.kind == Kind::Password && random::looks_chosen(bytes);
+    let chosen = place.kind == SecretNameKind::Password && random::looks_chosen(bytes);
     if value.quoted {
         return random || chosen;
     }
-    let dotted = bytes.contains(&b'.') && place.care == Care::Code;
-    let settings = place.care == Care::Settings && ends_line(place.text, value.end);
+    let dotted = bytes.contains(&b'.') && place.care == SearchStrictness::Code;
+    let settings = place.care == SearchStrictness::Settings && ends_line(place.text, value.end);
     !dotted && random || chosen && (settings || in_list(place, value))
 }
 
-/// Whether it is a part of a connection's string, a query, or a list of settings: `…;Password=…;`, `?password=…&`, ` password=… port=1`.
-fn in_list(place: &Place<'_>, value: &Value) -> bool {
-    let Place { text, name, .. } = *place;
+/// Reports whether it is part of a connection string, query or list of settings: `…;Password=…;`, `?password=…&`, ` password=… port=1`.
+fn in_list(place: &SecretAssignment<'_>, value: &SecretValueSpan) -> bool {
+    let SecretAssignment { text, name, .. } = *place;
     let close = name.end + 1 == value.start && text[name.end] == b'=';
     let before = name.start.checked_sub(1).map_or(b'\n', |before| text[before]);
     let after = text.get(value.end).copied().unwrap_or(b'\n');
@@ -154,13 +154,13 @@ fn in_list(place: &Place<'_>, value: &Value) -> bool {
         return false;
     }
     if before == b' ' && after == b' ' {
-        return random::kinds(&text[value.start..value.end]) == 4;
+        return random::count_kinds(&text[value.start..value.end]) == 4;
     }
     let opens = matches!(before, b';' | b'&' | b'?') || is_quote(before);
     opens && (matches!(after, b';' | b'&') || is_quote(after))
 }
 
-/// Whether nothing but a comment follows on the line.
+/// Reports whether nothing but a comment follows on the line.
 fn ends_line(text: &[u8], end: usize) -> bool {
     let rest = text[end..].iter().take(MOST).find(|byte| !matches!(byte, b' ' | b'\t' | b'\r'));
     rest.is_none_or(|byte| matches!(byte, b'\n' | b'#'))

@@ -1,7 +1,7 @@
 //! Backslash escapes: `$'…'`, `echo -e`, `printf`.
 
 /// `text` with its escapes carried out. A NUL ends it, as in bash.
-pub(super) fn unescape(text: &str) -> String {
+pub(super) fn unescape_backslashes(text: &str) -> String {
     let src = text.as_bytes();
     let mut out = Vec::with_capacity(src.len());
     let mut at = 0;
@@ -30,7 +30,7 @@ pub(super) fn unescape(text: &str) -> String {
             b'0'..=b'7' => {
                 // `\0nnn` of echo and `\nnn` of the others.
                 let most = if code == b'0' { 4 } else { 3 };
-                let value = digits(src, &mut at, 8, most, Some(code));
+                let value = read_digits(src, &mut at, 8, most, Some(code));
                 match (value & 0xff) as u8 {
                     0 => break,
                     byte => out.push(byte),
@@ -45,7 +45,7 @@ pub(super) fn unescape(text: &str) -> String {
                 let braced = code == b'x' && src.get(at) == Some(&b'{');
                 at += usize::from(braced);
                 let begin = at;
-                let value = digits(src, &mut at, 16, if braced { 8 } else { most }, None);
+                let value = read_digits(src, &mut at, 16, if braced { 8 } else { most }, None);
                 if at == begin {
                     out.extend_from_slice(&[b'\\', code]);
                     continue;
@@ -68,7 +68,7 @@ pub(super) fn unescape(text: &str) -> String {
     String::from_utf8_lossy(&out).into_owned()
 }
 
-fn digits(src: &[u8], at: &mut usize, radix: u32, most: usize, first: Option<u8>) -> u32 {
+fn read_digits(src: &[u8], at: &mut usize, radix: u32, most: usize, first: Option<u8>) -> u32 {
     let mut value = first.map_or(0, |byte| u32::from(byte - b'0'));
     let mut left = most - usize::from(first.is_some());
     while let (Some(digit), true) =
@@ -82,7 +82,7 @@ fn digits(src: &[u8], at: &mut usize, radix: u32, most: usize, first: Option<u8>
 
 #[cfg(test)]
 mod tests {
-    use super::unescape;
+    use super::unescape_backslashes;
 
     #[test]
     fn escapes() {
@@ -98,7 +98,7 @@ mod tests {
             (r"\xc3\xa9", "é"),
             (r"\x{72}m", "rm"),
         ] {
-            assert_eq!(unescape(text), want, "{text}");
+            assert_eq!(unescape_backslashes(text), want, "{text}");
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Brace expansion: one source word to many.
 
-use super::lexer::{Lexer, char_len};
+use super::lexer::{ShellLexer, char_len};
 
 /// Words that one word may become; beyond it nothing is expanded.
 const MOST: usize = 1024;
@@ -13,7 +13,7 @@ const COPIED: usize = 16;
 
 /// The words that `word` stands for. `None` if there are too many, or finding out takes too long: too many bytes, or longer than until
 /// `over` says so.
-pub(super) fn expand(word: &str, over: impl Fn() -> bool) -> Option<Vec<String>> {
+pub(super) fn expand_braces(word: &str, over: impl Fn() -> bool) -> Option<Vec<String>> {
     if !word.contains('{') {
         return Some(vec![word.to_owned()]);
     }
@@ -24,7 +24,7 @@ pub(super) fn expand(word: &str, over: impl Fn() -> bool) -> Option<Vec<String>>
         if done.len() + todo.len() > MOST || over() {
             return None;
         }
-        let found = first(&rest, &mut spent);
+        let found = first_expression(&rest, &mut spent);
         if spent > MOST_SPENT {
             return None;
         }
@@ -48,52 +48,52 @@ pub(super) fn expand(word: &str, over: impl Fn() -> bool) -> Option<Vec<String>>
 }
 
 /// The first brace expression: where it begins and ends, and what it stands for.
-fn first(word: &str, spent: &mut usize) -> Option<(usize, usize, Vec<String>)> {
+fn first_expression(word: &str, spent: &mut usize) -> Option<(usize, usize, Vec<String>)> {
     let src = word.as_bytes();
-    let mut lexer = Lexer::new();
+    let mut lexer = ShellLexer::new();
     let mut at = 0;
     while at < src.len() && *spent <= MOST_SPENT {
         *spent += 1;
-        if lexer.frames() == 1 && src[at] == b'{' {
-            if let Some(found) = expression(word, at, spent) {
+        if lexer.frame_count() == 1 && src[at] == b'{' {
+            if let Some(found) = read_expression(word, at, spent) {
                 return Some(found);
             }
             at += 1;
             continue;
         }
-        at = step(&mut lexer, src, at);
+        at = step_over(&mut lexer, src, at);
     }
     None
 }
 
 /// Over quotes, substitutions and `${…}` whole; else over one character.
-fn step(lexer: &mut Lexer, src: &[u8], at: usize) -> usize {
-    if lexer.frames() == 1 && !b"$`'\"\\<>".contains(&src[at]) {
+fn step_over(lexer: &mut ShellLexer, src: &[u8], at: usize) -> usize {
+    if lexer.frame_count() == 1 && !b"$`'\"\\<>".contains(&src[at]) {
         return at + char_len(src, at);
     }
-    lexer.step(src, at).0
+    lexer.step_token(src, at).0
 }
 
-fn expression(word: &str, open: usize, spent: &mut usize) -> Option<(usize, usize, Vec<String>)> {
+fn read_expression(word: &str, open: usize, spent: &mut usize) -> Option<(usize, usize, Vec<String>)> {
     let src = word.as_bytes();
-    let mut lexer = Lexer::new();
+    let mut lexer = ShellLexer::new();
     let (mut at, mut depth, mut from, mut parts) = (open + 1, 0, open + 1, Vec::new());
     while at < src.len() && *spent <= MOST_SPENT {
         *spent += 1;
         match src[at] {
-            b'{' if lexer.frames() == 1 => depth += 1,
-            b'}' if lexer.frames() == 1 && depth > 0 => depth -= 1,
-            b'}' if lexer.frames() == 1 => {
+            b'{' if lexer.frame_count() == 1 => depth += 1,
+            b'}' if lexer.frame_count() == 1 && depth > 0 => depth -= 1,
+            b'}' if lexer.frame_count() == 1 => {
                 parts.push(word.get(from..at)?.to_owned());
-                let choices = if parts.len() > 1 { Some(parts) } else { sequence(parts.first()?) };
+                let choices = if parts.len() > 1 { Some(parts) } else { expand_sequence(parts.first()?) };
                 return choices.map(|choices| (open, at + 1, choices));
             }
-            b',' if lexer.frames() == 1 && depth == 0 => {
+            b',' if lexer.frame_count() == 1 && depth == 0 => {
                 parts.push(word.get(from..at)?.to_owned());
                 from = at + 1;
             }
             _ => {
-                at = step(&mut lexer, src, at);
+                at = step_over(&mut lexer, src, at);
                 continue;
             }
         }
@@ -103,7 +103,7 @@ fn expression(word: &str, open: usize, spent: &mut usize) -> Option<(usize, usiz
 }
 
 /// `1..3`, `a..e`, `01..10..2`.
-fn sequence(text: &str) -> Option<Vec<String>> {
+fn expand_sequence(text: &str) -> Option<Vec<String>> {
     let mut parts = text.split("..");
     let (from, to, step) = (parts.next()?, parts.next()?, parts.next());
     let step = match step {
@@ -117,10 +117,12 @@ fn sequence(text: &str) -> Option<Vec<String>> {
         let padded =
             [from, to].iter().any(|part| part.trim_start_matches('-').starts_with('0') && part.len() > 1);
         let width = if padded { from.len().max(to.len()) } else { 0 };
-        return Some(numbers(first, last, step).into_iter().map(|n| format!("{n:0width$}")).collect());
+        return Some(
+            number_sequence(first, last, step).into_iter().map(|n| format!("{n:0width$}")).collect(),
+        );
     }
-    let (first, last) = (single(from)?, single(to)?);
-    let letters = numbers(i64::from(first), i64::from(last), step);
+    let (first, last) = (single_letter(from)?, single_letter(to)?);
+    let letters = number_sequence(i64::from(first), i64::from(last), step);
     Some(
         letters
             .into_iter()
@@ -130,12 +132,12 @@ fn sequence(text: &str) -> Option<Vec<String>> {
     )
 }
 
-fn single(text: &str) -> Option<u8> {
+fn single_letter(text: &str) -> Option<u8> {
     let byte = *text.as_bytes().first()?;
     (text.len() == 1 && byte.is_ascii_alphabetic()).then_some(byte)
 }
 
-fn numbers(first: i64, last: i64, step: u64) -> Vec<i64> {
+fn number_sequence(first: i64, last: i64, step: u64) -> Vec<i64> {
     let count = usize::try_from(first.abs_diff(last) / step).unwrap_or(usize::MAX).min(MOST) + 1;
     let step = i64::try_from(step).unwrap_or(i64::MAX);
     let sign = if last < first { -1 } else { 1 };
@@ -146,7 +148,7 @@ fn numbers(first: i64, last: i64, step: u64) -> Vec<i64> {
 
 #[cfg(test)]
 mod tests {
-    use super::expand;
+    use super::expand_braces;
 
     #[test]
     fn expressions() {
@@ -167,9 +169,9 @@ mod tests {
             ("{a,b}{c,d}", "ac ad bc bd"),
             ("{{a,b}", "{a {b"),
         ] {
-            assert_eq!(expand(word, || false).unwrap().join(" "), want, "{word}");
+            assert_eq!(expand_braces(word, || false).unwrap().join(" "), want, "{word}");
         }
-        assert_eq!(expand("{1..100000}", || false), None);
-        assert_eq!(expand("{1..99}{1..99}", || false), None);
+        assert_eq!(expand_braces("{1..100000}", || false), None);
+        assert_eq!(expand_braces("{1..99}{1..99}", || false), None);
     }
 }

@@ -3,24 +3,29 @@
 use brush_parser::ast;
 use brush_parser::{Parser, ParserOptions, SourceInfo, TokenLocation};
 
-use super::items::{Item, Raw, RawRedirect, Simple};
+use super::items::{RawCommand, RawRedirect, RawShellText, ShellItem, find_misread};
 use super::model::RedirectKind;
 
-/// What `text` runs, or `None` if brush cannot read it.
-pub(super) fn read(text: &str) -> Option<Vec<Item>> {
-    let mut parser = Parser::new(text.as_bytes(), &ParserOptions::default(), &SourceInfo::default());
+/// The items that `text` runs, which is parsed as `masked`; `None` if brush cannot read it, or misreads it.
+pub(super) fn read(text: &str, masked: &str) -> Option<Vec<ShellItem>> {
+    if !is_safe(masked) {
+        return None;
+    }
+    let mut parser = Parser::new(masked.as_bytes(), &ParserOptions::default(), &SourceInfo::default());
     let program = parser.parse_program().ok()?;
     let bytes =
         (!text.is_ascii()).then(|| text.char_indices().map(|(at, _)| at).chain([text.len()]).collect());
-    let reader = Reader { text, bytes };
-    Some(program.complete_commands.iter().flat_map(|list| reader.list(list)).collect())
+    let reader = BrushReader { text, masked, bytes };
+    let items: Vec<ShellItem> =
+        program.complete_commands.iter().flat_map(|list| reader.list_items(list)).collect();
+    find_misread(&items).is_none().then_some(items)
 }
 
-/// Whether brush reads `text` in time, in bounds and without a panic.
+/// Reports whether brush reads `text` in time, in bounds and without a panic.
 ///
 /// It takes digits in front of a redirection for a number that fits, tries each `((` in two ways, and each `(` behind one that is not
 /// closed, which doubles its time, and never ends where it expects a here-document. There is none in a cleaned script, so that any `<<` but `<<<` is something else.
-pub(super) fn is_safe(text: &str) -> bool {
+fn is_safe(text: &str) -> bool {
     let digits = |before: &str| before.bytes().rev().take_while(u8::is_ascii_digit).count();
     let (mut opened, mut doubled) = (false, 0);
     let (mut behind, mut last) = (0, 0);
@@ -47,147 +52,163 @@ pub(super) fn is_safe(text: &str) -> bool {
     doubled <= 10 && behind <= 16 && !document && !text.split(['<', '>']).any(|before| digits(before) > 8)
 }
 
-struct Reader<'a> {
+struct BrushReader<'a> {
     text: &'a str,
-    /// Where each character begins; brush counts characters.
+    masked: &'a str,
+    /// Byte offset of each character, since brush counts characters; `None` if the text is ASCII.
     bytes: Option<Vec<usize>>,
 }
 
-impl Reader<'_> {
-    fn byte(&self, character: usize) -> usize {
+impl BrushReader<'_> {
+    fn byte_offset(&self, character: usize) -> usize {
         self.bytes
             .as_ref()
             .map_or(character, |bytes| bytes.get(character).copied().unwrap_or(self.text.len()))
             .min(self.text.len())
     }
 
-    fn slice(&self, loc: &TokenLocation) -> Raw {
-        let (start, end) = (self.byte(loc.start.index), self.byte(loc.end.index));
-        Raw { start, text: self.text.get(start..end).unwrap_or_default().to_owned() }
+    fn raw_slice(&self, loc: &TokenLocation) -> RawShellText {
+        let (start, end) = (self.byte_offset(loc.start.index), self.byte_offset(loc.end.index));
+        RawShellText { start, text: self.text.get(start..end).unwrap_or_default().to_owned() }
     }
 
-    fn raw(&self, word: &ast::Word) -> Raw {
-        let start = word.loc.as_ref().map_or(0, |loc| self.byte(loc.start.index));
-        Raw { start, text: word.value.clone() }
+    fn raw_word(&self, word: &ast::Word) -> RawShellText {
+        let start = word.loc.as_ref().map_or(0, |loc| self.byte_offset(loc.start.index));
+        let range = start..start + word.value.len();
+        let text = match self.masked.get(range.clone()) {
+            Some(masked) if masked == word.value => self.text.get(range).unwrap_or(masked),
+            _ => &word.value,
+        };
+        RawShellText { start, text: text.to_owned() }
     }
 
-    fn list(&self, list: &ast::CompoundList) -> Vec<Item> {
+    fn list_items(&self, list: &ast::CompoundList) -> Vec<ShellItem> {
         let mut items = Vec::new();
         for ast::CompoundListItem(and_or, separator) in &list.0 {
-            let run = and_or.iter().map(|(_, pipeline)| self.pipeline(pipeline)).collect();
+            let run = and_or.iter().map(|(_, pipeline)| self.pipeline_item(pipeline)).collect();
             match separator {
-                ast::SeparatorOperator::Sequence => items.extend::<Vec<Item>>(run),
-                ast::SeparatorOperator::Async => items.push(group(run, Vec::new(), true, false)),
+                ast::SeparatorOperator::Sequence => items.extend::<Vec<ShellItem>>(run),
+                ast::SeparatorOperator::Async => items.push(group_item(run, Vec::new(), true, false)),
             }
         }
         items
     }
 
-    fn pipeline(&self, pipeline: &ast::Pipeline) -> Item {
-        let mut stages: Vec<Item> = pipeline.seq.iter().map(|command| self.command(command)).collect();
-        if stages.len() == 1 { stages.remove(0) } else { Item::Pipe(stages) }
+    fn pipeline_item(&self, pipeline: &ast::Pipeline) -> ShellItem {
+        let mut stages: Vec<ShellItem> =
+            pipeline.seq.iter().map(|command| self.command_item(command)).collect();
+        if stages.len() == 1 { stages.remove(0) } else { ShellItem::Pipe(stages) }
     }
 
-    fn command(&self, command: &ast::Command) -> Item {
+    fn command_item(&self, command: &ast::Command) -> ShellItem {
         match command {
-            ast::Command::Simple(simple) => Item::Simple(self.simple(simple)),
-            ast::Command::Compound(compound, redirects) => self.compound(compound, redirects.as_ref()),
+            ast::Command::Simple(simple) => ShellItem::Simple(self.simple_command(simple)),
+            ast::Command::Compound(compound, redirects) => self.compound_item(compound, redirects.as_ref()),
             ast::Command::Function(function) => {
                 let ast::FunctionBody(body, redirects) = &function.body;
-                Item::Function {
+                ShellItem::Function {
                     name: function.fname.value.clone(),
-                    body: vec![self.compound(body, redirects.as_ref())],
+                    body: vec![self.compound_item(body, redirects.as_ref())],
                 }
             }
-            ast::Command::ExtendedTest(test) => Item::Text(self.slice(&test.loc)),
+            ast::Command::ExtendedTest(test) => ShellItem::Text(self.raw_slice(&test.loc)),
         }
     }
 
-    fn compound(&self, compound: &ast::CompoundCommand, redirects: Option<&ast::RedirectList>) -> Item {
+    fn compound_item(
+        &self,
+        compound: &ast::CompoundCommand,
+        redirects: Option<&ast::RedirectList>,
+    ) -> ShellItem {
         use ast::CompoundCommand as C;
-        let redirects = redirects.map(|list| self.redirects(list.0.iter())).unwrap_or_default();
+        let redirects = redirects.map(|list| self.raw_redirects(list.0.iter())).unwrap_or_default();
         let mut subshell = false;
         let mut maybe = true;
         let items = match compound {
-            C::Arithmetic(command) => vec![Item::Text(self.slice(&command.loc))],
+            C::Arithmetic(command) => vec![ShellItem::Text(self.raw_slice(&command.loc))],
             C::ArithmeticForClause(command) => {
                 let texts =
                     [&command.initializer, &command.condition, &command.updater].into_iter().flatten();
-                let start = self.byte(command.loc.start.index);
-                let texts = texts.map(|expr| Item::Text(Raw { start, text: expr.value.clone() }));
-                texts.chain(self.list(&command.body.list)).collect()
+                let start = self.byte_offset(command.loc.start.index);
+                let texts =
+                    texts.map(|expr| ShellItem::Text(RawShellText { start, text: expr.value.clone() }));
+                texts.chain(self.list_items(&command.body.list)).collect()
             }
             C::BraceGroup(group) => {
                 maybe = false;
-                self.list(&group.list)
+                self.list_items(&group.list)
             }
             C::Subshell(shell) => {
                 (subshell, maybe) = (true, false);
-                self.list(&shell.list)
+                self.list_items(&shell.list)
             }
-            C::ForClause(clause) => vec![Item::For {
+            C::ForClause(clause) => vec![ShellItem::For {
                 variable: clause.variable_name.clone(),
-                values: clause.values.iter().flatten().map(|word| self.raw(word)).collect(),
-                body: self.list(&clause.body.list),
+                values: clause.values.iter().flatten().map(|word| self.raw_word(word)).collect(),
+                body: self.list_items(&clause.body.list),
             }],
             C::CaseClause(clause) => {
-                let mut items = vec![Item::Text(self.raw(&clause.value))];
+                let mut items = vec![ShellItem::Text(self.raw_word(&clause.value))];
                 for case in &clause.cases {
-                    items.extend(case.patterns.iter().map(|word| Item::Text(self.raw(word))));
-                    items.extend(case.cmd.iter().flat_map(|list| self.list(list)));
+                    items.extend(case.patterns.iter().map(|word| ShellItem::Text(self.raw_word(word))));
+                    items.extend(case.cmd.iter().flat_map(|list| self.list_items(list)));
                 }
                 items
             }
             C::IfClause(clause) => {
-                let mut items = self.list(&clause.condition);
-                items.extend(self.list(&clause.then));
+                let mut items = self.list_items(&clause.condition);
+                items.extend(self.list_items(&clause.then));
                 for branch in clause.elses.iter().flatten() {
-                    items.extend(branch.condition.iter().flat_map(|list| self.list(list)));
-                    items.extend(self.list(&branch.body));
+                    items.extend(branch.condition.iter().flat_map(|list| self.list_items(list)));
+                    items.extend(self.list_items(&branch.body));
                 }
                 items
             }
             C::WhileClause(clause) | C::UntilClause(clause) => {
                 let ast::WhileOrUntilClauseCommand(condition, body, _) = clause;
-                let mut items = self.list(condition);
-                items.extend(self.list(&body.list));
+                let mut items = self.list_items(condition);
+                items.extend(self.list_items(&body.list));
                 items
             }
         };
-        group(items, redirects, subshell, maybe)
+        group_item(items, redirects, subshell, maybe)
     }
 
-    fn simple(&self, command: &ast::SimpleCommand) -> Simple {
-        let mut simple = Simple::default();
+    fn simple_command(&self, command: &ast::SimpleCommand) -> RawCommand {
+        let mut simple = RawCommand::default();
         for item in command.prefix.iter().flat_map(|prefix| &prefix.0) {
-            self.part(item, true, &mut simple);
+            self.add_part(item, true, &mut simple);
         }
-        simple.words.extend(command.word_or_name.iter().map(|word| self.raw(word)));
+        simple.words.extend(command.word_or_name.iter().map(|word| self.raw_word(word)));
         for item in command.suffix.iter().flat_map(|suffix| &suffix.0) {
-            self.part(item, false, &mut simple);
+            self.add_part(item, false, &mut simple);
         }
         simple
     }
 
-    fn part(&self, item: &ast::CommandPrefixOrSuffixItem, prefix: bool, out: &mut Simple) {
+    fn add_part(&self, item: &ast::CommandPrefixOrSuffixItem, prefix: bool, out: &mut RawCommand) {
         use ast::CommandPrefixOrSuffixItem as I;
         match item {
-            I::IoRedirect(redirect) => out.redirects.extend(self.redirects([redirect].into_iter())),
-            I::Word(word) => out.words.push(self.raw(word)),
+            I::IoRedirect(redirect) => out.redirects.extend(self.raw_redirects([redirect].into_iter())),
+            I::Word(word) => out.words.push(self.raw_word(word)),
             I::AssignmentWord(assignment, word) => {
-                let slice = self.slice(&assignment.loc);
-                let mut raw = if slice.text.contains('=') { slice } else { self.raw(word) };
+                let slice = self.raw_slice(&assignment.loc);
+                let mut raw = if slice.text.contains('=') { slice } else { self.raw_word(word) };
                 if raw.text.len() < word.value.len() && word.loc.is_some() {
-                    raw = self.raw(word);
+                    raw = self.raw_word(word);
                 }
                 if prefix { out.assignments.push(raw) } else { out.words.push(raw) }
             }
-            I::ProcessSubstitution(kind, shell) => out.words.push(self.process(kind, shell)),
+            I::ProcessSubstitution(kind, shell) => out.words.push(self.process_substitution(kind, shell)),
         }
     }
 
-    fn process(&self, kind: &ast::ProcessSubstitutionKind, shell: &ast::SubshellCommand) -> Raw {
-        let raw = self.slice(&shell.loc);
+    fn process_substitution(
+        &self,
+        kind: &ast::ProcessSubstitutionKind,
+        shell: &ast::SubshellCommand,
+    ) -> RawShellText {
+        let raw = self.raw_slice(&shell.loc);
         let sign = match kind {
             ast::ProcessSubstitutionKind::Read => '<',
             ast::ProcessSubstitutionKind::Write => '>',
@@ -195,10 +216,10 @@ impl Reader<'_> {
         if raw.text.starts_with(sign) {
             return raw;
         }
-        Raw { start: raw.start.saturating_sub(1), text: format!("{sign}{}", raw.text) }
+        RawShellText { start: raw.start.saturating_sub(1), text: format!("{sign}{}", raw.text) }
     }
 
-    fn redirects<'b>(&self, list: impl Iterator<Item = &'b ast::IoRedirect>) -> Vec<RawRedirect> {
+    fn raw_redirects<'b>(&self, list: impl Iterator<Item = &'b ast::IoRedirect>) -> Vec<RawRedirect> {
         list.filter_map(|redirect| {
             let (kind, target) = match redirect {
                 ast::IoRedirect::File(_, kind, target) => {
@@ -213,22 +234,22 @@ impl Reader<'_> {
                         | ast::IoFileRedirectKind::DuplicateOutput => RedirectKind::Duplicate,
                     };
                     match target {
-                        ast::IoFileRedirectTarget::Filename(word) => (file, self.raw(word)),
+                        ast::IoFileRedirectTarget::Filename(word) => (file, self.raw_word(word)),
                         ast::IoFileRedirectTarget::Duplicate(word) => {
-                            (duplicate(kind, &word.value), self.raw(word))
+                            (duplicate_kind(kind, &word.value), self.raw_word(word))
                         }
                         ast::IoFileRedirectTarget::ProcessSubstitution(kind, shell) => {
-                            (file, self.process(kind, shell))
+                            (file, self.process_substitution(kind, shell))
                         }
                         ast::IoFileRedirectTarget::Fd(_) => return None,
                     }
                 }
-                ast::IoRedirect::HereString(_, word) => (RedirectKind::HereString, self.raw(word)),
+                ast::IoRedirect::HereString(_, word) => (RedirectKind::HereString, self.raw_word(word)),
                 ast::IoRedirect::OutputAndError(word, append) => {
-                    (if *append { RedirectKind::Append } else { RedirectKind::Write }, self.raw(word))
+                    (if *append { RedirectKind::Append } else { RedirectKind::Write }, self.raw_word(word))
                 }
                 ast::IoRedirect::HereDocument(_, document) => {
-                    (RedirectKind::HereString, self.raw(&document.doc))
+                    (RedirectKind::HereString, self.raw_word(&document.doc))
                 }
             };
             Some(RawRedirect { kind, target })
@@ -238,18 +259,18 @@ impl Reader<'_> {
 }
 
 /// `>&2` names a descriptor, `>&file` a file.
-fn duplicate(kind: &ast::IoFileRedirectKind, target: &str) -> RedirectKind {
+fn duplicate_kind(kind: &ast::IoFileRedirectKind, target: &str) -> RedirectKind {
     let file = matches!(kind, ast::IoFileRedirectKind::DuplicateOutput) && !is_descriptor(target);
     if file { RedirectKind::Write } else { RedirectKind::Duplicate }
 }
 
-/// Whether what is behind `>&` is a descriptor: digits, `-`, or digits and `-`.
+/// Reports whether `target`, which is behind `>&`, is a descriptor: digits, `-`, or digits and `-`.
 pub(super) fn is_descriptor(target: &str) -> bool {
     !target.is_empty() && target.strip_suffix('-').unwrap_or(target).bytes().all(|byte| byte.is_ascii_digit())
 }
 
-fn group(items: Vec<Item>, redirects: Vec<RawRedirect>, subshell: bool, maybe: bool) -> Item {
-    Item::Group { items, redirects, subshell, maybe }
+fn group_item(items: Vec<ShellItem>, redirects: Vec<RawRedirect>, subshell: bool, maybe: bool) -> ShellItem {
+    ShellItem::Group { items, redirects, subshell, maybe }
 }
 
 #[cfg(test)]

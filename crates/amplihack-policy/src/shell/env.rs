@@ -1,14 +1,14 @@
 //! `env`: its options, its assignments, the command behind them, and the words of `env -S`.
 
-use super::lexer::{Lexer, char_len};
-use super::model::Word;
-use super::unwrap::{Inner, leading_assignments, render, without};
-use super::word::{Part, lex};
+use super::lexer::{ShellLexer, char_len};
+use super::model::{ShellWord, WordPiece};
+use super::unwrap::{WrappedCommand, leading_assignments, render_word, without_prefix};
+use super::word::{WordPart, lex_word};
 
-pub(super) fn env(arguments: &[Word]) -> Vec<Inner> {
+pub(super) fn env_commands(arguments: &[ShellWord]) -> Vec<WrappedCommand> {
     let mut at = 0;
     let mut cd = None;
-    while let Some(word) = arguments.get(at).and_then(Word::literal) {
+    while let Some(word) = arguments.get(at).and_then(ShellWord::literal_text) {
         at += 1;
         match word.as_str() {
             "--" => break,
@@ -18,19 +18,19 @@ pub(super) fn env(arguments: &[Word]) -> Vec<Inner> {
                 at += 1;
             }
             _ if word.starts_with("--split-string=") => {
-                return split(&arguments[at - 1], "--split-string=".len(), &arguments[at..]);
+                return split_string(&arguments[at - 1], "--split-string=".len(), &arguments[at..]);
             }
             "-S" | "--split-string" | "-iS" | "-vS" | "-ivS" | "-viS" => {
                 return arguments
                     .get(at)
-                    .map(|word| split(word, 0, &arguments[at + 1..]))
+                    .map(|word| split_string(word, 0, &arguments[at + 1..]))
                     .unwrap_or_default();
             }
             _ if word.starts_with('-') => {
                 if let Some(place) =
                     word.find('S').filter(|_| !word.starts_with("--") && !word.starts_with("-u"))
                 {
-                    return split(&arguments[at - 1], place + 1, &arguments[at..]);
+                    return split_string(&arguments[at - 1], place + 1, &arguments[at..]);
                 }
             }
             _ => {
@@ -40,44 +40,48 @@ pub(super) fn env(arguments: &[Word]) -> Vec<Inner> {
         }
     }
     let (assignments, words) = leading_assignments(arguments.get(at..).unwrap_or_default());
-    if words.is_empty() { Vec::new() } else { vec![Inner::Argv { words: words.to_vec(), assignments, cd }] }
+    if words.is_empty() {
+        Vec::new()
+    } else {
+        vec![WrappedCommand::Argv { words: words.to_vec(), assignments, cd }]
+    }
 }
 
 /// `env -S`: the string is split into words, close enough to how a shell does it; options of env may stand in it.
-fn split(word: &Word, from: usize, rest: &[Word]) -> Vec<Inner> {
-    let source = render(&without(word, from)).replace("\\_", " ");
-    let mut words: Vec<Word> = vec![Word::plain("env", word.span)];
-    words.extend(shell_words(&source).into_iter().map(|text| Word::plain(text, word.span)));
+fn split_string(word: &ShellWord, from: usize, rest: &[ShellWord]) -> Vec<WrappedCommand> {
+    let source = render_word(&without_prefix(word, from)).replace("\\_", " ");
+    let mut words: Vec<ShellWord> = vec![ShellWord::from_plain("env", word.span)];
+    words.extend(shell_words(&source).into_iter().map(|pieces| ShellWord { pieces, span: word.span }));
     words.extend_from_slice(rest);
-    vec![Inner::argv(words)]
+    vec![WrappedCommand::from_words(words)]
 }
 
-fn shell_words(source: &str) -> Vec<String> {
+fn shell_words(source: &str) -> Vec<Vec<WordPiece>> {
     let src = source.as_bytes();
-    let mut lexer = Lexer::new();
+    let mut lexer = ShellLexer::new();
     let (mut words, mut at, mut begin) = (Vec::new(), 0, None);
     while at < src.len() {
-        if lexer.frames() == 1 && src[at].is_ascii_whitespace() {
+        if lexer.frame_count() == 1 && src[at].is_ascii_whitespace() {
             words.extend(begin.take().map(|begin: usize| &source[begin..at]));
             at += 1;
             continue;
         }
         begin.get_or_insert(at);
-        at = if lexer.frames() == 1 && !b"'\"\\".contains(&src[at]) {
+        at = if lexer.frame_count() == 1 && !b"'\"\\".contains(&src[at]) {
             at + char_len(src, at)
         } else {
-            lexer.step(src, at).0
+            lexer.step_token(src, at).0
         };
     }
     words.extend(begin.map(|begin| &source[begin..]));
     let plain = |word: &str| {
-        let parts = lex(word).parts;
+        let parts = lex_word(word).parts;
         parts
             .into_iter()
             .map(|part| match part {
-                Part::Text { text, .. } => text,
-                Part::Variable { name, .. } => format!("${{{name}}}"),
-                Part::Dynamic { source, .. } => source,
+                WordPart::Text { text, .. } => WordPiece::Literal { text, quoted: true },
+                WordPart::Variable { name, .. } => WordPiece::Variable(name),
+                WordPart::Dynamic { source, .. } => WordPiece::Dynamic(source),
             })
             .collect()
     };

@@ -1,17 +1,17 @@
-//! What no parser gets to see: bytes that hide text from a reader, and scripts that are too long.
+//! Input that no parser gets to see: bytes that hide text from a reader, and scripts that are too long.
 
-use super::model::Undecided;
+use super::model::UndecidedPart;
 use crate::decision::Span;
 use crate::policy::Limits;
 
 /// `src` as text, or why it is refused before anything reads it.
-pub(super) fn admit<'a>(src: &'a [u8], limits: &Limits) -> Result<&'a str, Undecided> {
+pub(super) fn admit_script<'a>(src: &'a [u8], limits: &Limits) -> Result<&'a str, UndecidedPart> {
     if src.len() > limits.bytes {
         let why = format!("the script has {} bytes, more than the {} that are read", src.len(), limits.bytes);
-        return Err(Undecided { why, span: Span { start: 0, end: src.len() } });
+        return Err(UndecidedPart { why, span: Span { start: 0, end: src.len() } });
     }
     let text = std::str::from_utf8(src).map_err(|error| {
-        refusal("bytes that are not UTF-8", error.valid_up_to(), error.error_len().unwrap_or(1))
+        refuse_at("bytes that are not UTF-8", error.valid_up_to(), error.error_len().unwrap_or(1))
     })?;
     if let Some((at, byte)) = src.iter().enumerate().find(|(at, byte)| is_bad_control(src, *at, **byte)) {
         let what = match byte {
@@ -19,19 +19,19 @@ pub(super) fn admit<'a>(src: &'a [u8], limits: &Limits) -> Result<&'a str, Undec
             b'\r' => "a carriage return in the middle of a line",
             _ => "a control character",
         };
-        return Err(refusal(what, at, 1));
+        return Err(refuse_at(what, at, 1));
     }
     if src.is_ascii() {
         return Ok(text);
     }
     match text.char_indices().find(|(_, c)| is_deceptive(*c)) {
-        Some((at, c)) => Err(refusal("a character that changes how text is shown", at, c.len_utf8())),
+        Some((at, c)) => Err(refuse_at("a character that changes how text is shown", at, c.len_utf8())),
         None => Ok(text),
     }
 }
 
-fn refusal(what: &str, at: usize, len: usize) -> Undecided {
-    Undecided { why: format!("the script holds {what}"), span: Span { start: at, end: at + len } }
+fn refuse_at(what: &str, at: usize, len: usize) -> UndecidedPart {
+    UndecidedPart { why: format!("the script holds {what}"), span: Span { start: at, end: at + len } }
 }
 
 /// bash takes a carriage return as a letter, people and terminals do not: only one that ends a line is let through.
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     fn why(src: &[u8]) -> String {
-        admit(src, &Limits::default()).unwrap_err().why
+        admit_script(src, &Limits::default()).unwrap_err().why
     }
 
     #[test]
@@ -72,13 +72,13 @@ mod tests {
     #[test]
     fn honest_text_passes() {
         for src in ["", "ls\r\n", "ls\r", "echo 'Grüße, 世界'\n\tls"] {
-            assert_eq!(admit(src.as_bytes(), &Limits::default()).unwrap(), src);
+            assert_eq!(admit_script(src.as_bytes(), &Limits::default()).unwrap(), src);
         }
     }
 
     #[test]
     fn length_is_limited() {
         let limits = Limits { bytes: 4, ..Limits::default() };
-        assert!(admit(b"ls -l", &limits).unwrap_err().why.contains("5 bytes"));
+        assert!(admit_script(b"ls -l", &limits).unwrap_err().why.contains("5 bytes"));
     }
 }

@@ -1,7 +1,8 @@
 //! Here-document bodies are taken out of a script, and its lines joined as bash joins them, before a parser reads it.
 
-use super::lexer::{Lexer, Token, char_len};
-use super::slow::Slow;
+use super::items::is_reserved;
+use super::lexer::{BracketKind, ShellLexer, ShellToken, blank_len, char_len, escaped_position};
+use super::parse_cost::SlowParseDetector;
 
 /// Around the number of a here-document in a cleaned script. The gate lets no script bring its own.
 pub(super) const MARK: char = '\u{1}';
@@ -14,9 +15,9 @@ const STRAY: usize = 16;
 pub(super) struct HereDocument {
     /// A part of the delimiter was quoted: nothing in the body is expanded.
     pub(super) quoted: bool,
-    /// Its lines, tabs removed for `<<-`.
+    /// The lines of the body, tabs removed for `<<-`.
     pub(super) body: String,
-    /// Where it stood in the script.
+    /// Byte of the script at which the body begins.
     pub(super) start: usize,
     /// Behind its last line.
     pub(super) end: usize,
@@ -24,35 +25,35 @@ pub(super) struct HereDocument {
 
 /// A script that the parsers can read.
 #[derive(Debug, Default)]
-pub(super) struct Clean {
+pub(super) struct CleanedScript {
     /// The script: no bodies, no line continuations.
     pub(super) text: String,
     /// From which byte of `text` on which byte of the script follows.
     map: Vec<(usize, usize)>,
     /// Bytes of the script.
     len: usize,
-    /// What bash might read in another way than this does, and where.
+    /// Construct that bash might read in another way than this module, and its byte offset.
     pub(super) doubt: Option<(&'static str, usize)>,
     /// Greatest nesting.
     pub(super) depth: usize,
     /// `|` and `&&` in the longest list.
     pub(super) run: usize,
-    /// Why reading was given up before the end.
+    /// Reason for which reading was given up before the end.
     pub(super) refused: Option<&'static str>,
     /// Brackets and words that could open a level, counted without regard to quotes.
     pub(super) openers: usize,
 }
 
-impl Clean {
+impl CleanedScript {
     /// The byte of the script that byte `at` of the text was.
-    pub(super) fn source(&self, at: usize) -> usize {
+    pub(super) fn source_offset(&self, at: usize) -> usize {
         let index = self.map.partition_point(|(clean, _)| *clean <= at);
         index.checked_sub(1).map_or(at, |index| at - self.map[index].0 + self.map[index].1).min(self.len)
     }
 }
 
 #[derive(Debug)]
-struct Pending {
+struct PendingHereDocument {
     number: usize,
     delimiter: Vec<u8>,
     strip: bool,
@@ -61,33 +62,40 @@ struct Pending {
 }
 
 /// Cleans `src`; bodies are added to `found`. Reading stops where the nesting passes `depth`.
-pub(super) fn clean(src: &str, found: &mut Vec<HereDocument>, depth: usize) -> Clean {
+pub(super) fn clean_script(src: &str, found: &mut Vec<HereDocument>, depth: usize) -> CleanedScript {
     let bytes = src.as_bytes();
-    let mut cleaner = Cleaner {
+    let mut cleaner = ScriptCleaner {
         src: bytes,
         out: Vec::with_capacity(src.len()),
-        clean: Clean::default(),
+        clean: CleanedScript::default(),
         pending: Vec::new(),
         found,
+        double: None,
     };
     cleaner.clean.map.push((0, 0));
     cleaner.clean.len = src.len();
-    let mut lexer = Lexer::new();
-    let (mut at, mut slow) = (0, Slow::default());
+    let mut lexer = ShellLexer::new();
+    let (mut at, mut slow) = (0, SlowParseDetector::default());
     while at < bytes.len() {
         let begin = at;
-        let outside = lexer.kind();
-        let (end, token) = lexer.step(bytes, at);
-        at = cleaner.take(&lexer, begin, end, token);
-        cleaner.clean.depth = cleaner.clean.depth.max(lexer.depth());
-        if lexer.unsure() {
+        let (outside, frames) = (lexer.kind(), lexer.frame_count());
+        let (end, token) = lexer.step_token(bytes, at);
+        let opens = matches!(&bytes[begin..], [b'(', b'(', ..] | [b'$', b'(', b'(', ..]);
+        if cleaner.double.is_some_and(|around| lexer.frame_count() <= around) {
+            cleaner.double = None;
+        } else if opens && lexer.frame_count() > frames {
+            cleaner.double.get_or_insert(frames);
+        }
+        at = cleaner.take_token(&lexer, begin, end, token);
+        cleaner.clean.depth = cleaner.clean.depth.max(lexer.nesting_depth());
+        if lexer.is_unsure() {
             cleaner.clean.refused = Some("brackets that cannot be told apart");
             break;
         }
-        if lexer.depth() > depth {
+        if lexer.nesting_depth() > depth {
             break;
         }
-        cleaner.clean.refused = slow.take(&lexer, outside, token, bytes, begin..end);
+        cleaner.clean.refused = slow.check_token(&lexer, outside, token, bytes, begin..end);
         cleaner.clean.run = slow.longest;
         if cleaner.clean.refused.is_some() {
             break;
@@ -97,47 +105,85 @@ pub(super) fn clean(src: &str, found: &mut Vec<HereDocument>, depth: usize) -> C
             break;
         }
     }
-    cleaner.finish()
+    cleaner.finish_script()
 }
 
-struct Cleaner<'a> {
+struct ScriptCleaner<'a> {
     src: &'a [u8],
     out: Vec<u8>,
-    clean: Clean,
-    pending: Vec<Pending>,
+    clean: CleanedScript,
+    pending: Vec<PendingHereDocument>,
     found: &'a mut Vec<HereDocument>,
+    /// Brackets and quotes around the outermost `((` that is open: arithmetic or two subshells.
+    double: Option<usize>,
 }
 
-impl Cleaner<'_> {
-    fn take(&mut self, lexer: &Lexer, begin: usize, end: usize, token: Token) -> usize {
+impl ScriptCleaner<'_> {
+    /// Notes what bash, which counts brackets without regard to what stands inside, may take for the end of arithmetic.
+    fn note_counted(&mut self, lexer: &ShellLexer, begin: usize) {
+        if matches!(lexer.kind(), BracketKind::Case { .. }) {
+            self.note_doubt("a case in arithmetic", begin);
+        }
+        if self.src[begin] == b'`' && !is_even(&self.src[begin + 1..]) {
+            self.note_doubt("backticks in arithmetic with brackets or quotes in them", begin);
+        }
+    }
+
+    fn take_token(&mut self, lexer: &ShellLexer, begin: usize, end: usize, token: ShellToken) -> usize {
+        if lexer.is_within_arithmetic() {
+            self.note_counted(lexer, begin);
+        }
         match token {
-            Token::Continuation => {
-                if glues(self.out.last().copied(), self.src.get(end).copied()) {
-                    self.doubt("an operator that is split over two lines", begin);
+            ShellToken::Continuation => {
+                if may_join_operators(self.out.last().copied(), self.src.get(end).copied()) {
+                    self.note_doubt("an operator that is split over two lines", begin);
                 }
-                self.jump(end);
+                self.map_to_source(end);
                 end
             }
-            Token::Escape if self.src[begin + 1] == b'\r' => {
+            ShellToken::Escape if self.src[begin + 1] == b'\r' => {
                 self.out.extend_from_slice(b"''");
                 end
             }
-            Token::LineFeedFiller => {
+            ShellToken::LineFeedFiller => {
                 self.out.push(b' ');
                 end
             }
             // Neither parser knows these; a blank or `for` reads the same.
-            Token::Keyword if &self.src[begin..end] == b"select" => {
+            ShellToken::Keyword if &self.src[begin..end] == b"select" => {
                 self.out.extend_from_slice(b"for   ");
                 end
             }
-            Token::Keyword => {
+            ShellToken::Keyword => {
                 let skip = coproc_name(self.src, end);
                 self.out.extend(std::iter::repeat_n(b' ', skip - begin));
                 skip
             }
-            Token::HereDocument { strip } => self.operator(lexer, begin, end, strip),
-            Token::Newline if !self.pending.is_empty() => self.bodies(lexer, end),
+            // Parsers take it for a word.
+            ShellToken::DescriptorName => {
+                self.out.extend(std::iter::repeat_n(b' ', end - begin));
+                end
+            }
+            // Parsers take it for a descriptor.
+            ShellToken::Number => {
+                self.out.extend_from_slice(&self.src[begin..end]);
+                self.out.push(b' ');
+                self.map_to_source(end);
+                end
+            }
+            // Parsers take a keyword behind these for a program's name.
+            ShellToken::Prefix if begins_compound(&self.src[end + blank_len(&self.src[end..])..]) => {
+                self.out.extend(std::iter::repeat_n(b' ', end - begin));
+                end
+            }
+            // brush takes the options of `time` for a program's name.
+            ShellToken::Prefix if self.src[begin..end].starts_with(b"time") => {
+                self.out.extend_from_slice(b"time");
+                self.out.extend(std::iter::repeat_n(b' ', end - begin - 4));
+                end
+            }
+            ShellToken::HereDocument { strip } => self.take_operator(lexer, begin, end, strip),
+            ShellToken::Newline if !self.pending.is_empty() => self.take_bodies(lexer, end),
             _ => {
                 self.out.extend_from_slice(&self.src[begin..end]);
                 end
@@ -145,40 +191,50 @@ impl Cleaner<'_> {
         }
     }
 
-    fn doubt(&mut self, why: &'static str, at: usize) {
+    fn note_doubt(&mut self, why: &'static str, at: usize) {
         self.clean.doubt.get_or_insert((why, at));
     }
 
-    /// What is written next comes from `source`.
-    fn jump(&mut self, source: usize) {
+    /// Maps the output that is written next to the byte `source` of the script.
+    fn map_to_source(&mut self, source: usize) {
         self.clean.map.push((self.out.len(), source));
     }
 
-    fn operator(&mut self, lexer: &Lexer, begin: usize, end: usize, strip: bool) -> usize {
+    fn take_operator(&mut self, lexer: &ShellLexer, begin: usize, end: usize, strip: bool) -> usize {
         if subscript_before(self.src, begin) {
-            self.doubt("a here-document, or a shift in a subscript", begin);
+            self.note_doubt("a here-document, or a shift in a subscript", begin);
         }
-        let Some((delimiter, quoted, after)) = delimiter(self.src, end) else {
-            self.doubt("a here-document whose delimiter cannot be read", begin);
+        if self.double.is_some() {
+            // An odd quote or bracket in the body makes two subshells of `$((` for bash. Without the body it looks like arithmetic.
+            self.note_doubt("a here-document behind `((`", begin);
+        }
+        let Some((delimiter, quoted, after)) = read_delimiter(self.src, end) else {
+            self.note_doubt("a here-document whose delimiter cannot be read", begin);
             self.out.extend_from_slice(&self.src[begin..end]);
             return end;
         };
         let number = self.found.len();
         self.found.push(HereDocument { quoted, body: String::new(), start: begin, end: after });
-        self.pending.push(Pending { number, delimiter, strip, quoted, substitutions: lexer.substitutions() });
+        self.pending.push(PendingHereDocument {
+            number,
+            delimiter,
+            strip,
+            quoted,
+            substitutions: lexer.substitution_count(),
+        });
         self.out.extend_from_slice(format!("< {MARK}{number}{MARK}").as_bytes());
-        self.jump(after);
+        self.map_to_source(after);
         after
     }
 
-    fn bodies(&mut self, lexer: &Lexer, mut at: usize) -> usize {
+    fn take_bodies(&mut self, lexer: &ShellLexer, mut at: usize) -> usize {
         self.out.push(b'\n');
         for pending in std::mem::take(&mut self.pending) {
-            if pending.substitutions != lexer.substitutions() {
-                self.doubt("a here-document that a substitution begins or ends in", at);
+            if pending.substitutions != lexer.substitution_count() {
+                self.note_doubt("a here-document that a substitution begins or ends in", at);
             }
             let start = at;
-            let body = body(
+            let body = read_body(
                 self.src,
                 at,
                 &pending.delimiter,
@@ -191,53 +247,63 @@ impl Cleaner<'_> {
             (found.body, found.start, found.end) =
                 (String::from_utf8_lossy(&body.text).into_owned(), start, at);
         }
-        self.jump(at);
+        self.map_to_source(at);
         at
     }
 
-    fn finish(mut self) -> Clean {
+    fn finish_script(mut self) -> CleanedScript {
         if self.pending.iter().any(|pending| pending.substitutions > 0) {
-            self.doubt("a here-document that a substitution begins or ends in", self.src.len());
+            self.note_doubt("a here-document that a substitution begins or ends in", self.src.len());
         }
-        self.clean.openers = openers(&self.out);
+        self.clean.openers = count_openers(&self.out);
         self.clean.text = String::from_utf8_lossy(&self.out).into_owned();
         self.clean
     }
 }
 
+/// Reports whether text in backticks has as many closing as opening brackets, pairs of quotes and no comment.
+fn is_even(rest: &[u8]) -> bool {
+    let text = &rest[..escaped_position(rest, b'`').unwrap_or(rest.len())];
+    let count = |wanted: u8| text.split(|byte| *byte == wanted).count() - 1;
+    count(b'(') == count(b')')
+        && count(b'\'').is_multiple_of(2)
+        && count(b'"').is_multiple_of(2)
+        && !text.contains(&b'#')
+}
+
 /// The body of a here-document.
-pub(super) struct Body {
-    /// Its lines, tabs removed for `<<-`.
+pub(super) struct HereDocumentBody {
+    /// The lines of the body, tabs removed for `<<-`.
     text: Vec<u8>,
-    /// Where the line of its delimiter begins, or the script ends.
+    /// Byte at which the line of the delimiter begins, or the script ends.
     pub(super) end: usize,
-    /// Its delimiter, without tabs before it; nothing if the script ends without it.
+    /// The delimiter that ends the body, without tabs before it; empty if the script ends without it.
     pub(super) delimiter: std::ops::Range<usize>,
-    /// Where reading goes on.
+    /// Byte at which reading continues.
     pub(super) next: usize,
 }
 
 /// The body that begins at `at`; `inside`: the operator stands in a substitution.
-pub(super) fn body(
+pub(super) fn read_body(
     src: &[u8],
     mut at: usize,
     delimiter: &[u8],
     strip: bool,
     quoted: bool,
     inside: bool,
-) -> Body {
+) -> HereDocumentBody {
     let mut text = Vec::new();
-    while let Some((line, next)) = line(src, at, strip, quoted) {
+    while let Some((line, next)) = read_line(src, at, strip, quoted) {
         let tabs = if strip { src[at..].iter().take_while(|byte| **byte == b'\t').count() } else { 0 };
         let found = at + tabs..at + tabs + delimiter.len();
         if line == delimiter {
-            return Body { text, end: at, delimiter: found, next };
+            return HereDocumentBody { text, end: at, delimiter: found, next };
         }
         // `$(cat <<E … E)`: bash ends the body there too.
         if inside && line.starts_with(delimiter) && line.contains(&b')') {
             let end = next.min(src.len()) - usize::from(src.get(next.wrapping_sub(1)) == Some(&b'\n'));
             let next = end - (line.len() - delimiter.len());
-            return Body { text, end: at, delimiter: found, next };
+            return HereDocumentBody { text, end: at, delimiter: found, next };
         }
         text.extend_from_slice(&line);
         if src.get(next.wrapping_sub(1)) == Some(&b'\n') {
@@ -245,11 +311,11 @@ pub(super) fn body(
         }
         at = next;
     }
-    Body { text, end: at, delimiter: at..at, next: at }
+    HereDocumentBody { text, end: at, delimiter: at..at, next: at }
 }
 
 /// The line at `at`, joined with the next ones where bash joins them, and where the next begins.
-fn line(src: &[u8], mut at: usize, strip: bool, quoted: bool) -> Option<(Vec<u8>, usize)> {
+fn read_line(src: &[u8], mut at: usize, strip: bool, quoted: bool) -> Option<(Vec<u8>, usize)> {
     if at >= src.len() {
         return None;
     }
@@ -273,8 +339,8 @@ fn line(src: &[u8], mut at: usize, strip: bool, quoted: bool) -> Option<(Vec<u8>
     }
 }
 
-/// Whether a parser may see one operator where the lexer saw two things with a line's end between them.
-fn glues(before: Option<u8>, after: Option<u8>) -> bool {
+/// Reports whether a parser may see a single operator where the lexer saw two things with a line's end between them.
+fn may_join_operators(before: Option<u8>, after: Option<u8>) -> bool {
     let (Some(before), Some(after)) = (before, after) else { return false };
     match before {
         b'$' => b"({['\"".contains(&after),
@@ -285,7 +351,7 @@ fn glues(before: Option<u8>, after: Option<u8>) -> bool {
 }
 
 /// The delimiter behind `<<`: its text, whether a part of it is quoted, where it ends.
-pub(super) fn delimiter(src: &[u8], from: usize) -> Option<(Vec<u8>, bool, usize)> {
+pub(super) fn read_delimiter(src: &[u8], from: usize) -> Option<(Vec<u8>, bool, usize)> {
     let mut at = from + src[from..].iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
     let begin = at;
     let (mut text, mut quoted) = (Vec::new(), false);
@@ -319,7 +385,7 @@ pub(super) fn delimiter(src: &[u8], from: usize) -> Option<(Vec<u8>, bool, usize
     (at > begin).then_some((text, quoted, at))
 }
 
-/// Whether `<<` at `at` stands in a word like `a[1<<2]`.
+/// Reports whether `<<` at `at` stands in a word like `a[1<<2]`.
 fn subscript_before(src: &[u8], at: usize) -> bool {
     let word = src[..at].iter().rev().take_while(|byte| !byte.is_ascii_whitespace());
     let mut open = 0_i32;
@@ -348,7 +414,14 @@ fn coproc_name(src: &[u8], from: usize) -> usize {
     if compound && !keyword && end > name { end } else { from }
 }
 
-fn openers(text: &[u8]) -> usize {
+/// Reports whether a compound command, or another prefix of a pipeline, begins here.
+fn begins_compound(src: &[u8]) -> bool {
+    let len = src.iter().take_while(|byte| !b" \t\r\n;&|()<>".contains(byte)).count();
+    let word = std::str::from_utf8(&src[..len]).unwrap_or_default();
+    src.first() == Some(&b'(') || word == "time" || is_reserved(word)
+}
+
+fn count_openers(text: &[u8]) -> usize {
     let brackets = text.iter().filter(|byte| b"({[`!".contains(byte)).count();
     let words = text.split(|byte| !byte.is_ascii_alphanumeric());
     brackets
@@ -360,7 +433,7 @@ fn openers(text: &[u8]) -> usize {
 }
 
 /// The number of the here-document that a cleaned word stands for.
-pub(super) fn number(word: &str) -> Option<usize> {
+pub(super) fn document_number(word: &str) -> Option<usize> {
     word.strip_prefix(MARK)?.strip_suffix(MARK)?.parse().ok()
 }
 
@@ -370,13 +443,13 @@ mod tests {
 
     fn read(src: &str) -> (String, Vec<(bool, String)>) {
         let mut found = Vec::new();
-        let clean = clean(src, &mut found, 100);
+        let clean = clean_script(src, &mut found, 100);
         assert_eq!(clean.doubt, None, "{src}");
         (clean.text.replace(MARK, "%"), found.into_iter().map(|doc| (doc.quoted, doc.body)).collect())
     }
 
     fn doubtful(src: &str) -> bool {
-        clean(src, &mut Vec::new(), 100).doubt.is_some()
+        clean_script(src, &mut Vec::new(), 100).doubt.is_some()
     }
 
     #[test]
@@ -421,8 +494,8 @@ mod tests {
     fn lines_are_joined() {
         assert_eq!(read("r\\\nm 'a\\\nb' \"c\\\nd\" # e\\\nls").0, "rm 'a\\\nb' \"cd\" # e\\\nls");
         let mut found = Vec::new();
-        let clean = clean("a\\\n b\\\n c", &mut found, 100);
-        assert_eq!((clean.source(0), clean.source(2), clean.source(4)), (0, 4, 8));
+        let clean = clean_script("a\\\n b\\\n c", &mut found, 100);
+        assert_eq!((clean.source_offset(0), clean.source_offset(2), clean.source_offset(4)), (0, 4, 8));
     }
 
     #[test]
@@ -446,8 +519,23 @@ mod tests {
             "cat <<`E`\n",
             "cat <<E $(\nls)\nE\n",
             "x=$(cat <<E)\nls\nE\n",
+            "x=$((1 + $(cat <<E\na\nE\n)))",
+            "x=$((1 + $(cat <<E\n'\nE\n) 2))",
+            "x=$((rm x + $(cat \"$(cat <<E\n(\nE\n)\") 2))",
+            "echo $(( rm x + `ls # )\n` 2 ))",
+            "echo $(( rm x + `ls '` 2 ))",
+            "echo $(( rm x + $(case x in (x) echo 2;; esac) 2 ))",
         ] {
             assert!(doubtful(src), "{src}");
+        }
+        for src in [
+            "x=$(( $(wc -l < f) << 2 ))",
+            "x=$(( `wc -l < \"$f\"` + 1 ))",
+            "case x in x) y=$((1 + 2));; esac",
+            "(cat <<E\na\nE\n)",
+            "n=$((1<<2))\ncat <<E\n'\nE\n",
+        ] {
+            assert!(!doubtful(src), "{src}");
         }
     }
 }

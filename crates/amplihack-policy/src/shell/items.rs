@@ -1,17 +1,17 @@
-//! What both parsers are brought down to: commands as source text, with the structure around them.
+//! The common form of both parsers' results: commands as source text, with the structure around them.
 
 use super::model::RedirectKind;
 
 /// Source text and where it begins.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) struct Raw {
+pub(super) struct RawShellText {
     pub(super) start: usize,
     pub(super) text: String,
 }
 
-impl Raw {
+impl RawShellText {
     /// Behind its last byte.
-    pub(super) fn end(&self) -> usize {
+    pub(super) fn end_offset(&self) -> usize {
         self.start + self.text.len()
     }
 }
@@ -20,27 +20,27 @@ impl Raw {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct RawRedirect {
     pub(super) kind: RedirectKind,
-    pub(super) target: Raw,
+    pub(super) target: RawShellText,
 }
 
 /// A simple command.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Simple {
-    pub(super) assignments: Vec<Raw>,
-    pub(super) words: Vec<Raw>,
+pub(super) struct RawCommand {
+    pub(super) assignments: Vec<RawShellText>,
+    pub(super) words: Vec<RawShellText>,
     pub(super) redirects: Vec<RawRedirect>,
 }
 
-impl Simple {
-    pub(super) fn start(&self) -> usize {
-        self.raws().map(|raw| raw.start).min().unwrap_or(0)
+impl RawCommand {
+    pub(super) fn start_offset(&self) -> usize {
+        self.raw_texts().map(|raw| raw.start).min().unwrap_or(0)
     }
 
-    pub(super) fn end(&self) -> usize {
-        self.raws().map(Raw::end).max().unwrap_or(0)
+    pub(super) fn end_offset(&self) -> usize {
+        self.raw_texts().map(RawShellText::end_offset).max().unwrap_or(0)
     }
 
-    fn raws(&self) -> impl Iterator<Item = &Raw> {
+    fn raw_texts(&self) -> impl Iterator<Item = &RawShellText> {
         self.assignments
             .iter()
             .chain(&self.words)
@@ -50,33 +50,59 @@ impl Simple {
 
 /// Something that a shell runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Item {
+pub(super) enum ShellItem {
     /// A command.
-    Simple(Simple),
+    Simple(RawCommand),
     /// A list with redirections around it. `subshell`: its `cd`s end with it. `maybe`: it runs never, once or often.
-    Group { items: Vec<Item>, redirects: Vec<RawRedirect>, subshell: bool, maybe: bool },
+    Group { items: Vec<ShellItem>, redirects: Vec<RawRedirect>, subshell: bool, maybe: bool },
     /// A pipeline.
-    Pipe(Vec<Item>),
+    Pipe(Vec<ShellItem>),
     /// A function.
-    Function { name: String, body: Vec<Item> },
+    Function { name: String, body: Vec<ShellItem> },
     /// `for` and `select`.
-    For { variable: String, values: Vec<Raw>, body: Vec<Item> },
+    For { variable: String, values: Vec<RawShellText>, body: Vec<ShellItem> },
     /// Text in which scripts may be embedded: arithmetic, `[[ … ]]`, the words of `case`.
-    Text(Raw),
+    Text(RawShellText),
 }
 
 /// Every simple command in order, to compare what two parsers found.
-pub(super) fn simples<'a>(items: &'a [Item], out: &mut Vec<&'a Simple>) {
+pub(super) fn collect_commands<'a>(items: &'a [ShellItem], out: &mut Vec<&'a RawCommand>) {
     for item in items {
         match item {
-            Item::Simple(simple) => out.push(simple),
-            Item::Group { items, .. }
-            | Item::Pipe(items)
-            | Item::Function { body: items, .. }
-            | Item::For { body: items, .. } => {
-                simples(items, out);
+            ShellItem::Simple(simple) => out.push(simple),
+            ShellItem::Group { items, .. }
+            | ShellItem::Pipe(items)
+            | ShellItem::Function { body: items, .. }
+            | ShellItem::For { body: items, .. } => {
+                collect_commands(items, out);
             }
-            Item::Text(_) => {}
+            ShellItem::Text(_) => {}
         }
     }
+}
+
+/// Words that bash reserves: where a command begins, none is a program's name unless a part of it is quoted.
+///
+/// `time` is left out, since it is read as the program that it also is.
+const RESERVED: [&str; 21] = [
+    "!", "{", "}", "[[", "]]", "coproc", "if", "then", "elif", "else", "fi", "for", "while", "until", "do",
+    "done", "case", "esac", "select", "function", "in",
+];
+
+/// Reports whether bash reserves `word`.
+pub(super) fn is_reserved(word: &str) -> bool {
+    RESERVED.contains(&word)
+}
+
+/// The start of the first command whose program's name is a reserved word: a parser has misread the script around it.
+pub(super) fn find_misread(items: &[ShellItem]) -> Option<usize> {
+    let mut found = Vec::new();
+    collect_commands(items, &mut found);
+    let wrong = |simple: &&&RawCommand| {
+        let mut words = simple.words.iter().map(|word| word.text.as_str());
+        let first = words.next().unwrap_or_default();
+        let mut behind_time = || words.find(|word| !matches!(*word, "-p" | "--" | "time"));
+        is_reserved(first) || first == "time" && behind_time().is_some_and(is_reserved)
+    };
+    found.iter().find(wrong).map(|simple| simple.start_offset())
 }

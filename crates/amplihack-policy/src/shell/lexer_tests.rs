@@ -1,9 +1,9 @@
-//! Where quotes and brackets end.
+//! Ends of quotes and brackets.
 
 use super::*;
 
 fn end_of(src: &str) -> Option<usize> {
-    closing(src.as_bytes(), 2, Kind::Paren { substitution: true })
+    bracket_end(src.as_bytes(), 2, BracketKind::Paren { substitution: true })
 }
 
 #[test]
@@ -40,29 +40,31 @@ fn apostrophes_in_double_quotes() {
         ("\"${a[1]:-'}\"", 0),
         ("\"${x/a/'\"'}\"", 0),
     ] {
-        let (mut lexer, mut at) = (Lexer::new(), 0);
+        let (mut lexer, mut at) = (ShellLexer::new(), 0);
         while at < src.len() {
-            (at, _) = lexer.step(src.as_bytes(), at);
+            (at, _) = lexer.step_token(src.as_bytes(), at);
         }
-        assert_eq!((lexer.frames() - 1, lexer.unterminated), (open, false), "{src}");
+        assert_eq!((lexer.frame_count() - 1, lexer.unterminated), (open, false), "{src}");
     }
 }
 
 #[test]
 fn two_subshells_are_not_arithmetic() {
-    assert!(Lexer::new().is_arithmetic(b"((1+2))", 2));
-    assert!(!Lexer::new().is_arithmetic(b"((ls) | (cat))", 2));
+    assert!(ShellLexer::new().is_arithmetic(b"((1+2))", 2));
+    assert!(!ShellLexer::new().is_arithmetic(b"((ls) | (cat))", 2));
+    assert!(!ShellLexer::new().is_arithmetic(b"(((1)); ls)", 2));
+    assert!(ShellLexer::new().is_arithmetic(b"(((1)))", 2));
 }
 
 #[test]
 fn keywords_count_as_depth() {
-    let mut lexer = Lexer::new();
+    let mut lexer = ShellLexer::new();
     let src = b"if if if { ( \"";
     let mut at = 0;
     while at < src.len() {
-        (at, _) = lexer.step(src, at);
+        (at, _) = lexer.step_token(src, at);
     }
-    assert_eq!(lexer.depth(), 6);
+    assert_eq!(lexer.nesting_depth(), 6);
 }
 
 /// Found by random input: each level was looked through once more for each level around it, so that 400 bytes never ended.
@@ -70,9 +72,9 @@ fn keywords_count_as_depth() {
 fn looking_ahead_is_no_more_work_than_there_are_levels() {
     for (piece, times) in [("$((", 95), ("$(($(", 45), ("((", 30_000), ("$((", 20_000), ("$((\"$((", 5000)] {
         let src = piece.repeat(times);
-        let (mut lexer, mut at) = (Lexer::new(), 0);
-        while at < src.len() && lexer.depth() < 200 {
-            (at, _) = lexer.step(src.as_bytes(), at);
+        let (mut lexer, mut at) = (ShellLexer::new(), 0);
+        while at < src.len() && lexer.nesting_depth() < 200 {
+            (at, _) = lexer.step_token(src.as_bytes(), at);
         }
         assert!(lexer.ahead.tokens <= AHEAD.0 + AHEAD.1, "{piece}: {}", lexer.ahead.tokens);
         assert!(times < 100 && lexer.ahead.tokens < 10_000 || times > 100, "{piece}: {}", lexer.ahead.tokens);

@@ -11,34 +11,42 @@ mod effects;
 mod env;
 mod feeders;
 mod follow;
+mod foreign;
 mod gate;
 mod heredoc;
 mod interpreters;
 mod items;
 mod launchers;
 mod lexer;
+mod mask;
 pub mod model;
 pub(crate) mod oneliner;
+mod outline;
 mod output;
 mod parameter;
-mod places;
+mod parse_cost;
 mod plain;
+mod quoting;
 mod redirects;
+mod runners;
+mod script_reader;
 mod simple;
-mod slow;
 #[cfg(test)]
 mod tests;
 mod tree;
-mod union;
 mod unwrap;
 mod variables;
 mod word;
 mod wrappers;
-mod written;
+mod written_files;
 
+pub(crate) use editors::sed_writes;
 pub(crate) use model::LATE;
-pub use model::{Command, Fed, Parsed, Piece, Redirect, RedirectKind, Undecided, Word};
-pub use places::{Before, Place, Places, QuotedDocument, Quoting, places};
+pub use model::{
+    CommandInput, Parsed, RedirectKind, ShellCommand, ShellRedirect, ShellWord, UndecidedPart, WordPiece,
+};
+pub(crate) use output::printed_text as printed;
+pub use quoting::{PrecedingSign, QuotedDocument, Quoting, QuotingReport, ScriptPosition, find_quoting};
 
 use amplihack_utils::sys::WorkLimit;
 
@@ -48,7 +56,7 @@ use crate::policy::Limits;
 const SHELLS: [&str; 11] =
     ["sh", "bash", "dash", "zsh", "ksh", "ash", "fish", "csh", "tcsh", "mksh", "rbash"];
 
-/// Whether a program, by its bare name, is a shell.
+/// Reports whether a program, by its bare name, is a shell.
 pub(crate) fn is_shell(program: &str) -> bool {
     SHELLS.contains(&program)
 }
@@ -58,13 +66,13 @@ pub(crate) fn is_shell(program: &str) -> bool {
 /// What cannot be understood is in [`Parsed::undecided`], never left out in silence. Takes no longer than the limits' deadline,
 /// and time linear in the script's length.
 pub fn commands(src: &[u8], limits: &Limits) -> Parsed {
-    commands_until(src, limits, WorkLimit::after(limits.deadline))
+    commands_until(src, limits, WorkLimit::from_now(limits.deadline))
 }
 
-/// The same, with a deadline that others share.
+/// Everything that bash would run, as [`commands`], with a deadline that others share.
 pub(crate) fn commands_until(src: &[u8], limits: &Limits, deadline: WorkLimit) -> Parsed {
-    match gate::admit(src, limits) {
-        Ok(text) => union::Reader::new(limits, deadline).outermost(text),
+    match gate::admit_script(src, limits) {
+        Ok(text) => script_reader::ScriptReader::new(limits, deadline).read_outermost(text),
         Err(undecided) => Parsed { commands: Vec::new(), undecided: vec![undecided] },
     }
 }

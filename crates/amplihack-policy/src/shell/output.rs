@@ -1,13 +1,13 @@
-//! What a command prints, where its words alone say so.
+//! Output of a command, where its words alone determine it.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::GeneralPurpose;
 use base64::engine::{DecodePaddingMode, GeneralPurposeConfig};
 
-use super::ansi::unescape;
+use super::ansi::unescape_backslashes;
 
-/// What `words` print when fed `input`. `None` if it is not known.
-pub(super) fn of(words: &[String], input: Option<&str>) -> Option<String> {
+/// Text that `words` print when fed `input`. `None` if it is not known.
+pub(crate) fn printed_text(words: &[String], input: Option<&str>) -> Option<String> {
     let (program, arguments) = words.split_first()?;
     let program = program.rsplit('/').next().unwrap_or(program);
     let options_only = || arguments.iter().all(|word| word.starts_with('-'));
@@ -15,8 +15,15 @@ pub(super) fn of(words: &[String], input: Option<&str>) -> Option<String> {
         ":" | "true" | "cd" | "pushd" | "export" | "set" | "shopt" | "unset" | "local" | "sleep" => {
             Some(String::new())
         }
-        "echo" => Some(echo(arguments)),
-        "printf" => printf(arguments),
+        "echo" => Some(echo_output(arguments)),
+        "printf" => printf_output(arguments),
+        "realpath" | "readlink" | "dirname" => {
+            let place = arguments.iter().rfind(|word| !word.starts_with('-'))?;
+            // Of other paths it depends on links what comes out.
+            let home = place.strip_prefix("${HOME}")?;
+            let above = home.rsplit_once('/').map_or("/..", |(above, _)| above);
+            Some(format!("${{HOME}}{}\n", if program == "dirname" { above } else { home }))
+        }
         "cat" | "tee" if options_only() || program == "tee" => input.map(str::to_owned),
         "base64"
             if arguments
@@ -24,19 +31,19 @@ pub(super) fn of(words: &[String], input: Option<&str>) -> Option<String> {
                 .any(|word| matches!(word.as_str(), "-d" | "-D" | "--decode" | "-di" | "-id"))
                 && options_only() =>
         {
-            decode(input?)
+            decode_base64(input?)
         }
         "rev" if arguments.is_empty() => {
             Some(input?.lines().map(|line| line.chars().rev().collect::<String>() + "\n").collect())
         }
         "xxd" if options_only() && arguments.join("").contains('r') && arguments.join("").contains('p') => {
-            hex(input?)
+            decode_hex(input?)
         }
         _ => None,
     }
 }
 
-fn echo(arguments: &[String]) -> String {
+fn echo_output(arguments: &[String]) -> String {
     let options = arguments.iter().take_while(|word| {
         word.len() > 1 && word.starts_with('-') && word[1..].bytes().all(|byte| b"neE".contains(&byte))
     });
@@ -44,17 +51,17 @@ fn echo(arguments: &[String]) -> String {
     let text = arguments[options.len()..].join(" ");
     let escapes = options.iter().any(|word| word.contains('e'));
     let end = if options.iter().any(|word| word.contains('n')) { "" } else { "\n" };
-    if escapes { unescape(&text) + end } else { text + end }
+    if escapes { unescape_backslashes(&text) + end } else { text + end }
 }
 
-fn printf(arguments: &[String]) -> Option<String> {
+fn printf_output(arguments: &[String]) -> Option<String> {
     let arguments =
         if arguments.first().is_some_and(|word| word == "--") { &arguments[1..] } else { arguments };
     let (format, values) = arguments.split_first()?;
     if format == "-v" {
         return Some(String::new());
     }
-    let format = unescape(format);
+    let format = unescape_backslashes(format);
     let mut values = values.iter();
     let mut out = String::new();
     loop {
@@ -68,7 +75,7 @@ fn printf(arguments: &[String]) -> Option<String> {
             match chars.next() {
                 Some('%') => out.push('%'),
                 Some('s') => out.push_str(values.next().map_or("", String::as_str)),
-                Some('b') => out.push_str(&unescape(values.next().map_or("", String::as_str))),
+                Some('b') => out.push_str(&unescape_backslashes(values.next().map_or("", String::as_str))),
                 Some('d') => out.push_str(values.next().map_or("0", String::as_str)),
                 _ => return None,
             }
@@ -79,7 +86,7 @@ fn printf(arguments: &[String]) -> Option<String> {
     }
 }
 
-fn decode(text: &str) -> Option<String> {
+fn decode_base64(text: &str) -> Option<String> {
     let config = GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
     let engine =
         GeneralPurpose::new(&base64::alphabet::STANDARD, config.with_decode_allow_trailing_bits(true));
@@ -88,7 +95,7 @@ fn decode(text: &str) -> Option<String> {
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-fn hex(text: &str) -> Option<String> {
+fn decode_hex(text: &str) -> Option<String> {
     let digits: Vec<u8> = text.bytes().filter(u8::is_ascii_hexdigit).collect();
     let bytes: Option<Vec<u8>> = digits
         .chunks_exact(2)
@@ -99,7 +106,7 @@ fn hex(text: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::of;
+    use super::printed_text;
 
     #[test]
     fn known_texts() {
@@ -116,7 +123,7 @@ mod tests {
             (&["date"], None, None),
         ] {
             let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-            assert_eq!(of(&words, input).as_deref(), want, "{words:?}");
+            assert_eq!(printed_text(&words, input).as_deref(), want, "{words:?}");
         }
     }
 }

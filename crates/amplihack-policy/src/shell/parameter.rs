@@ -1,4 +1,4 @@
-//! What stands behind `${`: the end of the name, and what the operator there takes.
+//! Text behind `${`: the end of the name, and the operand that the operator there takes.
 
 /// Bytes in which the end of a subscript is looked for.
 const SUBSCRIPT: usize = 256;
@@ -22,12 +22,12 @@ fn parameter_end(src: &[u8], from: usize) -> usize {
     }
 }
 
-/// Whether the operator in `${` (which ends at `from`) takes a pattern: `#`, `%`, `/`, `^`, `,`.
+/// Reports whether the operator in `${` (which ends at `from`) takes a pattern: `#`, `%`, `/`, `^`, `,`.
 pub(super) fn is_pattern(src: &[u8], from: usize) -> bool {
     src.get(parameter_end(src, from)).is_some_and(|byte| b"#%/^,@~".contains(byte))
 }
 
-/// Whether `at` is behind the colon of `${name:offset:length}`.
+/// Reports whether `at` is behind the colon of `${name:offset:length}`.
 pub(super) fn is_substring(src: &[u8], from: usize, at: usize) -> bool {
     let end = parameter_end(src, from);
     end < at && src.get(end) == Some(&b':') && !src.get(end + 1).is_some_and(|byte| b"-=?+".contains(byte))

@@ -3,9 +3,9 @@
 use super::*;
 
 /// The places of the `@`s of `src`.
-fn at(src: &str) -> Places {
+fn at(src: &str) -> QuotingReport {
     let holes: Vec<Range<usize>> = src.match_indices('@').map(|(at, _)| at..at + 1).collect();
-    places(src, &holes)
+    find_quoting(src, &holes)
 }
 
 fn quotings(src: &str) -> Vec<Quoting> {
@@ -64,7 +64,7 @@ fn every_kind() {
 
 #[test]
 fn what_stands_before() {
-    use Before::{Backslash, Dollar, Nothing};
+    use PrecedingSign::{Backslash, Dollar, Nothing};
     for (src, want) in [
         ("\\@ \\\\@ $@ $$@ \\$@", vec![Backslash, Nothing, Dollar, Nothing, Nothing]),
         ("\"\\@ \\\\@ $@ $$@ \\$@ $x@\"", vec![Backslash, Nothing, Dollar, Nothing, Nothing, Nothing]),

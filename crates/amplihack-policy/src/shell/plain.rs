@@ -1,6 +1,6 @@
 //! Reader zero: scripts so plain that there is only one way to read them. Most commands of agents are; anything else is not read here.
 
-use super::items::{Item, Raw, RawRedirect, Simple};
+use super::items::{RawCommand, RawRedirect, RawShellText, ShellItem};
 use super::model::RedirectKind;
 
 /// Words that mean something else to bash or to a parser where a program is expected.
@@ -10,25 +10,25 @@ const RESERVED: [&str; 31] = [
     "unsetenv", "let", "alias", "eval", "exec", "test", "source", "return",
 ];
 
-/// What `text` runs, if it is words, plain quotes and variables, lists, pipes and redirections to files; else `None`.
-pub(super) fn read(text: &str) -> Option<Vec<Item>> {
-    let mut reader = Reader { text, src: text.as_bytes(), at: 0 };
+/// The items that `text` runs, if it is words, plain quotes and variables, lists, pipes and redirections to files; else `None`.
+pub(super) fn read(text: &str) -> Option<Vec<ShellItem>> {
+    let mut reader = PlainReader { text, src: text.as_bytes(), at: 0 };
     let mut items = Vec::new();
-    reader.blanks(true);
+    reader.skip_blanks(true);
     while reader.at < reader.src.len() {
-        items.push(reader.pipeline()?);
+        items.push(reader.read_pipeline()?);
         match reader.list_operator()? {
-            Operator::Ends => break,
-            Operator::May => {}
-            Operator::Must if reader.at < reader.src.len() => {}
-            Operator::Must => return None,
+            ListOperator::Ends => break,
+            ListOperator::May => {}
+            ListOperator::Must if reader.at < reader.src.len() => {}
+            ListOperator::Must => return None,
         }
     }
     Some(items)
 }
 
-/// What stands behind a pipeline.
-enum Operator {
+/// Operator behind a pipeline.
+enum ListOperator {
     /// The end of the script.
     Ends,
     /// `;` or an end of line: another may follow.
@@ -37,81 +37,81 @@ enum Operator {
     Must,
 }
 
-struct Reader<'a> {
+struct PlainReader<'a> {
     text: &'a str,
     src: &'a [u8],
     at: usize,
 }
 
-impl Reader<'_> {
-    fn peek(&self) -> Option<u8> {
+impl PlainReader<'_> {
+    fn peek_byte(&self) -> Option<u8> {
         self.src.get(self.at).copied()
     }
 
-    fn next(&self) -> Option<u8> {
+    fn byte_after(&self) -> Option<u8> {
         self.src.get(self.at + 1).copied()
     }
 
-    fn blanks(&mut self, lines: bool) {
-        while let Some(b' ' | b'\t' | b'\n') = self.peek() {
-            if !lines && self.peek() == Some(b'\n') {
+    fn skip_blanks(&mut self, lines: bool) {
+        while let Some(b' ' | b'\t' | b'\n') = self.peek_byte() {
+            if !lines && self.peek_byte() == Some(b'\n') {
                 break;
             }
             self.at += 1;
         }
     }
 
-    fn list_operator(&mut self) -> Option<Operator> {
-        match (self.peek(), self.next()) {
-            (None, _) => Some(Operator::Ends),
+    fn list_operator(&mut self) -> Option<ListOperator> {
+        match (self.peek_byte(), self.byte_after()) {
+            (None, _) => Some(ListOperator::Ends),
             (Some(b'\n'), _) => {
-                self.blanks(true);
-                Some(Operator::May)
+                self.skip_blanks(true);
+                Some(ListOperator::May)
             }
             (Some(b';'), next) if next != Some(b';') && next != Some(b'&') => {
                 self.at += 1;
-                self.blanks(true);
-                Some(Operator::May)
+                self.skip_blanks(true);
+                Some(ListOperator::May)
             }
             (Some(b'&'), Some(b'&')) | (Some(b'|'), Some(b'|')) => {
                 self.at += 2;
-                self.blanks(true);
-                Some(Operator::Must)
+                self.skip_blanks(true);
+                Some(ListOperator::Must)
             }
             _ => None,
         }
     }
 
-    fn pipeline(&mut self) -> Option<Item> {
-        let first = Item::Simple(self.simple()?);
-        if self.peek() != Some(b'|') || self.next() == Some(b'|') {
+    fn read_pipeline(&mut self) -> Option<ShellItem> {
+        let first = ShellItem::Simple(self.read_command()?);
+        if self.peek_byte() != Some(b'|') || self.byte_after() == Some(b'|') {
             return Some(first);
         }
         let mut stages = vec![first];
-        while self.peek() == Some(b'|') && self.next() != Some(b'|') {
+        while self.peek_byte() == Some(b'|') && self.byte_after() != Some(b'|') {
             self.at += 1;
-            self.blanks(true);
-            stages.push(Item::Simple(self.simple()?));
+            self.skip_blanks(true);
+            stages.push(ShellItem::Simple(self.read_command()?));
         }
-        Some(Item::Pipe(stages))
+        Some(ShellItem::Pipe(stages))
     }
 
     /// A command with at least one word; the first is no keyword and sets no variable.
-    fn simple(&mut self) -> Option<Simple> {
-        let mut simple = Simple::default();
+    fn read_command(&mut self) -> Option<RawCommand> {
+        let mut simple = RawCommand::default();
         loop {
-            match self.peek() {
+            match self.peek_byte() {
                 None | Some(b'\n' | b';' | b'&' | b'|') => break,
                 Some(b'>' | b'<') => {
                     if simple.words.is_empty() {
                         return None;
                     }
-                    simple.redirects.push(self.redirect()?);
+                    simple.redirects.push(self.read_redirect()?);
                 }
                 Some(_) => {
-                    let word = self.word()?;
+                    let word = self.read_word()?;
                     // `2>`: the digit is no word. Whether other letters right before it are, and `0`, readers disagree about.
-                    if matches!(self.peek(), Some(b'>' | b'<')) {
+                    if matches!(self.peek_byte(), Some(b'>' | b'<')) {
                         let digit = matches!(word.text.as_bytes(), [b'1'..=b'9']);
                         if !digit || simple.words.is_empty() {
                             return None;
@@ -126,23 +126,24 @@ impl Reader<'_> {
                     simple.words.push(word);
                 }
             }
-            self.blanks(false);
+            self.skip_blanks(false);
         }
         (!simple.words.is_empty()).then_some(simple)
     }
 
     /// `> file`, `>> file`, `< file`, `>&1`.
-    fn redirect(&mut self) -> Option<RawRedirect> {
-        let kind = match (self.peek()?, self.next()?) {
+    fn read_redirect(&mut self) -> Option<RawRedirect> {
+        let kind = match (self.peek_byte()?, self.byte_after()?) {
             (b'>', b'>') => {
                 self.at += 2;
                 RedirectKind::Append
             }
             (b'>', b'&') => {
                 self.at += 2;
-                let target = Raw { start: self.at, text: self.text.get(self.at..=self.at)?.to_owned() };
+                let target =
+                    RawShellText { start: self.at, text: self.text.get(self.at..=self.at)?.to_owned() };
                 self.at += 1;
-                let ends = matches!(self.peek(), None | Some(b' ' | b'\t' | b'\n' | b';' | b'|'));
+                let ends = matches!(self.peek_byte(), None | Some(b' ' | b'\t' | b'\n' | b';' | b'|'));
                 let digit = target.text.bytes().all(|byte| byte.is_ascii_digit());
                 return (digit && ends).then_some(RawRedirect { kind: RedirectKind::Duplicate, target });
             }
@@ -156,21 +157,21 @@ impl Reader<'_> {
                 RedirectKind::Read
             }
         };
-        self.blanks(false);
-        Some(RawRedirect { kind, target: self.word()? })
+        self.skip_blanks(false);
+        Some(RawRedirect { kind, target: self.read_word()? })
     }
 
-    fn word(&mut self) -> Option<Raw> {
+    fn read_word(&mut self) -> Option<RawShellText> {
         let start = self.at;
-        if self.peek() == Some(b'=') {
+        if self.peek_byte() == Some(b'=') {
             return None;
         }
-        while let Some(byte) = self.peek() {
+        while let Some(byte) = self.peek_byte() {
             match byte {
                 b' ' | b'\t' | b'\n' | b';' | b'&' | b'|' | b'<' | b'>' => break,
-                b'\'' => self.quote(|byte| byte != b'\'')?,
-                b'"' => self.quote(|byte| !b"\"\\`$!".contains(&byte))?,
-                b'$' if self.next().is_some_and(|next| next.is_ascii_alphabetic() || next == b'_') => {
+                b'\'' => self.skip_quote(|byte| byte != b'\'')?,
+                b'"' => self.skip_quote(|byte| !b"\"\\`$!".contains(&byte))?,
+                b'$' if self.byte_after().is_some_and(|next| next.is_ascii_alphabetic() || next == b'_') => {
                     self.at += 1;
                 }
                 _ if byte.is_ascii_alphanumeric() || b"_-./:,@%+=*".contains(&byte) => self.at += 1,
@@ -179,12 +180,12 @@ impl Reader<'_> {
         }
         // Readers disagree about a lone `-`.
         let lone = &self.text[start..self.at] == "-";
-        (self.at > start && !lone).then(|| Raw { start, text: self.text[start..self.at].to_owned() })
+        (self.at > start && !lone).then(|| RawShellText { start, text: self.text[start..self.at].to_owned() })
     }
 
     /// Passes over a quotation in one line, of bytes that mean themselves.
-    fn quote(&mut self, inside: fn(u8) -> bool) -> Option<()> {
-        let quote = self.peek()?;
+    fn skip_quote(&mut self, inside: fn(u8) -> bool) -> Option<()> {
+        let quote = self.peek_byte()?;
         let rest = &self.src[self.at + 1..];
         let len = rest.iter().take_while(|&&byte| inside(byte) && byte >= b' ').count();
         self.at += len + 2;
@@ -192,7 +193,7 @@ impl Reader<'_> {
     }
 }
 
-/// Whether a first word is just a program's name.
+/// Reports whether a first word is just a program's name.
 fn is_program(word: &str) -> bool {
     word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-./+".contains(&byte))
         && !word.bytes().all(|byte| byte.is_ascii_digit())
@@ -206,21 +207,21 @@ mod tests {
     use amplihack_utils::sys::WorkLimit;
     use proptest::prelude::*;
 
-    use super::super::items::simples;
+    use super::super::items::collect_commands;
     use super::super::{brush, tree};
     use super::*;
 
     /// Whether `text` is plain; then brush finds the same, and tree-sitter the same commands.
     fn agree(text: &str) -> Result<bool, TestCaseError> {
         let Some(items) = read(text) else { return Ok(false) };
-        let brush = brush::read(text);
+        let brush = brush::read(text, text);
         prop_assert_eq!(brush.as_ref(), Some(&items), "brush reads {:?}", text);
-        let tree = tree::read(text, WorkLimit::after(Duration::from_secs(20))).expect("time enough");
+        let tree = tree::read(text, text, WorkLimit::from_now(Duration::from_secs(20))).expect("time enough");
         prop_assert_eq!(tree.error, None, "{:?}", text);
         // tree-sitter takes the redirection of a list's last command for the whole list's, so only words are compared.
-        let words = |items: &[Item]| {
+        let words = |items: &[ShellItem]| {
             let mut found = Vec::new();
-            simples(items, &mut found);
+            collect_commands(items, &mut found);
             found.into_iter().map(|simple| simple.words.clone()).collect::<Vec<_>>()
         };
         prop_assert_eq!(words(&items), words(&tree.items), "tree-sitter reads {:?}", text);

@@ -1,89 +1,98 @@
 //! Redirections and here-documents: what a command reads and writes.
 
-use super::items::{Raw, RawRedirect};
-use super::model::{Fed, Redirect, RedirectKind, Word};
-use super::union::{Flow, Place, Reader, Shell};
+use super::items::{RawRedirect, RawShellText};
+use super::model::{CommandInput, RedirectKind, ShellRedirect, ShellWord};
+use super::script_reader::{CommandFlow, ScriptLocation, ScriptReader, ShellContext};
 use super::word;
 use crate::decision::Span;
 
-impl Reader<'_> {
+impl ScriptReader<'_> {
     /// Adds a group's or command's redirections to `shell`.
-    pub(super) fn redirects(&mut self, redirects: &[RawRedirect], place: Place<'_>, shell: &mut Shell) {
+    pub(super) fn apply_redirects(
+        &mut self,
+        redirects: &[RawRedirect],
+        place: ScriptLocation<'_>,
+        shell: &mut ShellContext,
+    ) {
         for redirect in redirects {
-            let span = place.span(redirect.target.start, redirect.target.end());
-            if self.late(span) {
+            let span = place.source_span(redirect.target.start, redirect.target.end_offset());
+            if self.note_if_late(span) {
                 return;
             }
-            if let Some(number) = super::heredoc::number(&redirect.target.text) {
-                self.document(number, place, shell);
+            if let Some(number) = super::heredoc::document_number(&redirect.target.text) {
+                self.apply_here_document(number, place, shell);
                 continue;
             }
-            let (words, readers) = self.word(&redirect.target, place, shell);
+            let (words, readers) = self.expand_word(&redirect.target, place, shell);
             let Some(target) = self
                 .variables
-                .wordings(&words, shell.maybe)
+                .expand_wordings(&words, shell.maybe)
                 .into_iter()
                 .next()
-                .map(|words| glue(words, span))
+                .map(|words| join_words(words, span))
             else {
                 continue;
             };
             match redirect.kind {
                 RedirectKind::HereString => {
-                    let text = super::unwrap::render(&target) + "\n";
-                    shell.fed = target.literal().map(|_| Fed::Text(text.clone()));
+                    let text = super::unwrap::render_word(&target) + "\n";
+                    shell.fed = target.literal_text().map(|_| CommandInput::Text(text.clone()));
                     shell.input = Some(text);
                 }
                 RedirectKind::Read => {
                     shell.input = readers.as_ref().and_then(|flow| flow.output.clone());
                     shell.fed = match (&shell.input, readers) {
-                        (Some(text), _) => Some(Fed::Text(text.clone())),
-                        (None, readers) => readers.map(|flow| Fed::Commands(flow.commands)),
+                        (Some(text), _) => Some(CommandInput::Text(text.clone())),
+                        (None, readers) => readers.map(|flow| CommandInput::Commands(flow.commands)),
                     };
                 }
                 _ => {}
             }
-            shell.redirects.push(Redirect { kind: redirect.kind, target });
+            shell.redirects.push(ShellRedirect { kind: redirect.kind, target });
         }
     }
 
-    fn document(&mut self, number: usize, place: Place<'_>, shell: &mut Shell) {
+    fn apply_here_document(&mut self, number: usize, place: ScriptLocation<'_>, shell: &mut ShellContext) {
         let Some(document) = self.documents.get(number).cloned() else { return };
         let span = match place {
-            Place::Exact(..) => Span { start: document.start, end: document.end },
-            Place::Within(span) => span,
+            ScriptLocation::Exact(..) => Span { start: document.start, end: document.end },
+            ScriptLocation::Within(span) => span,
         };
         let words = if document.quoted {
-            vec![Word::plain(document.body, span)]
+            vec![ShellWord::from_plain(document.body, span)]
         } else {
-            let raw = Raw { start: 0, text: document.body };
+            let raw = RawShellText { start: 0, text: document.body };
             let lexed = word::lex_text(&raw.text);
             let mut parts = lexed.parts;
             let scripts: Vec<_> =
-                lexed.nested.into_iter().map(|nested| word::Nested { at: None, ..nested }).collect();
-            let flows: Vec<Flow> = scripts
+                lexed.nested.into_iter().map(|nested| word::NestedScript { at: None, ..nested }).collect();
+            let flows: Vec<CommandFlow> = scripts
                 .iter()
-                .map(|nested| self.nested(nested, &raw, Place::Within(span), shell, None))
+                .map(|nested| self.run_nested(nested, &raw, ScriptLocation::Within(span), shell, None))
                 .collect();
             super::simple::put_outputs(&mut parts, &flows);
-            self.variables.wordings(&[(parts, span)], shell.maybe).into_iter().next().unwrap_or_default()
+            self.variables
+                .expand_wordings(&[(parts, span)], shell.maybe)
+                .into_iter()
+                .next()
+                .unwrap_or_default()
         };
-        let target = glue(words, span);
-        let text = super::unwrap::render(&target);
-        shell.fed = target.literal().map(Fed::Text);
+        let target = join_words(words, span);
+        let text = super::unwrap::render_word(&target);
+        shell.fed = target.literal_text().map(CommandInput::Text);
         shell.input = Some(text);
-        shell.redirects.push(Redirect { kind: RedirectKind::HereDocument, target });
+        shell.redirects.push(ShellRedirect { kind: RedirectKind::HereDocument, target });
     }
 }
 
 /// Words as one.
-fn glue(words: Vec<Word>, span: Span) -> Word {
+fn join_words(words: Vec<ShellWord>, span: Span) -> ShellWord {
     let mut pieces = Vec::new();
     for (index, word) in words.into_iter().enumerate() {
         if index > 0 {
-            pieces.push(super::model::Piece::Literal { text: " ".to_owned(), quoted: true });
+            pieces.push(super::model::WordPiece::Literal { text: " ".to_owned(), quoted: true });
         }
         pieces.extend(word.pieces);
     }
-    Word { pieces, span }
+    ShellWord { pieces, span }
 }

@@ -10,7 +10,8 @@ fn parsed(src: &str) -> Parsed {
 }
 
 fn lines(src: &str) -> Vec<String> {
-    let show = |command: &Command| command.words.iter().map(unwrap::render).collect::<Vec<_>>().join(" ");
+    let show =
+        |command: &ShellCommand| command.words.iter().map(unwrap::render_word).collect::<Vec<_>>().join(" ");
     parsed(src).commands.iter().map(show).collect()
 }
 
@@ -203,25 +204,25 @@ fn surroundings() {
         parsed(src)
             .commands
             .into_iter()
-            .find(|command| command.program().as_deref() == Some(program))
+            .find(|command| command.program_name().as_deref() == Some(program))
             .unwrap()
     };
-    let cds = |src: &str| of(src, "ls").cds.iter().map(unwrap::render).collect::<Vec<_>>();
+    let cds = |src: &str| of(src, "ls").cds.iter().map(unwrap::render_word).collect::<Vec<_>>();
     assert_eq!(cds("cd a; cd b && ls"), ["a", "b"]);
     assert_eq!(cds("(cd a); ls"), [""; 0]);
     assert_eq!(cds("f() { cd a; }; f; ls"), ["a"]);
     assert_eq!(cds("cd; ls"), ["${HOME}"]);
     assert_eq!(of("sudo env A=b timeout 5 ls", "ls").via, ["sudo", "env", "timeout"]);
     assert_eq!(of("sudo env A=b ls", "ls").assignments[0].0, "A");
-    assert_eq!(of("curl x | sh", "sh").fed, Some(Fed::Commands(vec![0])));
-    assert_eq!(of("curl x | sudo sh", "sh").fed, Some(Fed::Commands(vec![0])));
-    assert_eq!(of("sh <(curl x)", "sh").fed, Some(Fed::Commands(vec![0])));
-    assert_eq!(of("curl x > >(sh)", "sh").fed, Some(Fed::Commands(vec![0])));
-    assert_eq!(of("echo a | cat", "cat").fed, Some(Fed::Text("a\n".into())));
-    assert_eq!(of("cat <<E\na\nE\n", "cat").fed, Some(Fed::Text("a\n".into())));
+    assert_eq!(of("curl x | sh", "sh").fed, Some(CommandInput::Commands(vec![0])));
+    assert_eq!(of("curl x | sudo sh", "sh").fed, Some(CommandInput::Commands(vec![0])));
+    assert_eq!(of("sh <(curl x)", "sh").fed, Some(CommandInput::Commands(vec![0])));
+    assert_eq!(of("curl x > >(sh)", "sh").fed, Some(CommandInput::Commands(vec![0])));
+    assert_eq!(of("echo a | cat", "cat").fed, Some(CommandInput::Text("a\n".into())));
+    assert_eq!(of("cat <<E\na\nE\n", "cat").fed, Some(CommandInput::Text("a\n".into())));
     let redirected = of("{ ls; } > f", "ls");
     assert_eq!(
-        (redirected.redirects[0].kind, redirected.redirects[0].target.literal()),
+        (redirected.redirects[0].kind, redirected.redirects[0].target.literal_text()),
         (RedirectKind::Write, Some("f".into()))
     );
     let span = of("true; ls -l", "ls").span;
@@ -275,7 +276,7 @@ mod properties {
             }
             let middle = src.floor_char_boundary(src.len() / 2);
             let hole = middle..src.floor_char_boundary(middle + 2);
-            prop_assert_eq!(places(&src, std::slice::from_ref(&hole)).places.len(), 1);
+            prop_assert_eq!(find_quoting(&src, std::slice::from_ref(&hole)).places.len(), 1);
         }
 
         #[test]

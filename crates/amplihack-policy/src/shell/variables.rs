@@ -1,11 +1,11 @@
-//! What a script's own assignments say about its variables.
+//! Variables as far as a script's own assignments determine them.
 
 use std::collections::{HashMap, HashSet};
 
 use amplihack_utils::sys::WorkLimit;
 
-use super::model::{Piece, Word};
-use super::word::Part;
+use super::model::{ShellWord, WordPiece};
+use super::word::WordPart;
 use crate::decision::Span;
 
 /// Values that one variable, and wordings that one command may have.
@@ -20,25 +20,25 @@ const LONGEST: usize = 64 * 1024;
 /// Bytes that a field costs beside its text.
 const FIELD: usize = 16;
 
-/// What a variable may hold: one of `choices`, each a list of fields, or, if `unknown`, anything else.
+/// Value that a variable may hold: one of `choices`, each a list of fields, or, if `unknown`, anything else.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Value {
+pub(super) struct VariableValue {
     pub(super) choices: Vec<Vec<String>>,
     pub(super) unknown: bool,
 }
 
-impl Value {
+impl VariableValue {
     /// Anything.
-    pub(super) fn anything() -> Self {
+    pub(super) fn new_unknown() -> Self {
         Self { choices: Vec::new(), unknown: true }
     }
 
-    /// One known text.
-    pub(super) fn text(text: impl Into<String>) -> Self {
+    /// A value that is a single known text.
+    pub(super) fn from_text(text: impl Into<String>) -> Self {
         Self { choices: vec![vec![text.into()]], unknown: false }
     }
 
-    fn merge(&mut self, other: &Self) {
+    fn merge_value(&mut self, other: &Self) {
         for choice in &other.choices {
             if !self.choices.contains(choice) {
                 self.choices.push(choice.clone());
@@ -54,58 +54,62 @@ impl Value {
 
 /// All variables.
 #[derive(Debug, Default)]
-pub(super) struct Variables {
-    now: HashMap<String, Value>,
+pub(super) struct ShellVariables {
+    now: HashMap<String, VariableValue>,
     /// All values that each ever has; the base for loops and functions when the script is gone through once more.
-    ever: HashMap<String, Value>,
+    ever: HashMap<String, VariableValue>,
     again: bool,
-    /// When putting them in is given up.
+    /// Deadline after which variables are no longer put into words.
     deadline: Option<WorkLimit>,
     /// A value was asked for where an assignment further down may have come first.
     pub(super) asked_in_loop: bool,
 }
 
-impl Variables {
+impl ShellVariables {
     /// None yet; after `deadline` commands get no wordings any more.
-    pub(super) fn until(deadline: WorkLimit) -> Self {
+    pub(super) fn with_deadline(deadline: WorkLimit) -> Self {
         Self { deadline: Some(deadline), ..Self::default() }
     }
 
     /// Notes an assignment. `maybe`: it may not happen, or happen in a loop.
-    pub(super) fn set(&mut self, name: &str, value: Value, maybe: bool) {
+    pub(super) fn set_value(&mut self, name: &str, value: VariableValue, maybe: bool) {
         // A field counts as much as the room that it takes.
         let long = value
             .choices
             .iter()
             .any(|fields| fields.iter().map(|field| FIELD + field.len()).sum::<usize>() > LONGEST);
-        let value = if long { Value::anything() } else { value };
-        self.ever.entry(name.to_owned()).or_default().merge(&value);
+        let value = if long { VariableValue::new_unknown() } else { value };
+        self.ever.entry(name.to_owned()).or_default().merge_value(&value);
         if maybe {
-            self.now.entry(name.to_owned()).or_default().merge(&value);
+            self.now.entry(name.to_owned()).or_default().merge_value(&value);
         } else {
             self.now.insert(name.to_owned(), value);
         }
     }
 
-    /// What `name` may hold.
-    pub(super) fn get(&mut self, name: &str, maybe: bool) -> Option<&Value> {
+    /// The value that `name` may hold.
+    pub(super) fn get(&mut self, name: &str, maybe: bool) -> Option<&VariableValue> {
         self.asked_in_loop |= maybe;
         if maybe && self.again { self.ever.get(name) } else { self.now.get(name) }
     }
 
     /// Starts over, with the values that were seen.
-    pub(super) fn restart(&mut self) {
+    pub(super) fn start_over(&mut self) {
         self.now.clear();
         (self.again, self.asked_in_loop) = (true, false);
     }
 
     /// The wordings that a command's words may have. None if the time is over.
-    pub(super) fn wordings(&mut self, words: &[(Vec<Part>, Span)], maybe: bool) -> Vec<Vec<Word>> {
+    pub(super) fn expand_wordings(
+        &mut self,
+        words: &[(Vec<WordPart>, Span)],
+        maybe: bool,
+    ) -> Vec<Vec<ShellWord>> {
         let mut environments: Vec<HashMap<String, Vec<String>>> = vec![HashMap::new()];
         let mut seen: HashSet<&str> = HashSet::new();
         for (index, (parts, _)) in words.iter().enumerate() {
             for part in parts {
-                let Part::Variable { name, .. } = part else { continue };
+                let WordPart::Variable { name, .. } = part else { continue };
                 if !seen.insert(name) {
                     continue;
                 }
@@ -143,7 +147,7 @@ impl Variables {
                 if self.deadline.is_some_and(WorkLimit::is_over) {
                     return Vec::new();
                 }
-                wording.extend(fields(parts, *span, environment, &separators));
+                wording.extend(expand_fields(parts, *span, environment, &separators));
             }
             wordings.push(wording);
         }
@@ -152,37 +156,37 @@ impl Variables {
 }
 
 /// A value's text, with what it names of [`STANDING`] as variables again.
-fn push(text: &str, quoted: bool, pieces: &mut Vec<Piece>) {
+pub(super) fn push_literal(text: &str, quoted: bool, pieces: &mut Vec<WordPiece>) {
     for name in STANDING {
         let Some((before, behind)) = text.split_once(&format!("${{{name}}}")) else { continue };
-        pieces.push(Piece::Literal { text: before.to_owned(), quoted });
-        pieces.push(Piece::Variable(name.to_owned()));
-        pieces.push(Piece::Literal { text: behind.to_owned(), quoted });
+        pieces.push(WordPiece::Literal { text: before.to_owned(), quoted });
+        pieces.push(WordPiece::Variable(name.to_owned()));
+        pieces.push(WordPiece::Literal { text: behind.to_owned(), quoted });
         return;
     }
-    pieces.push(Piece::Literal { text: text.to_owned(), quoted });
+    pieces.push(WordPiece::Literal { text: text.to_owned(), quoted });
 }
 
 /// The words that one word becomes when its variables are put in.
-fn fields(
-    parts: &[Part],
+fn expand_fields(
+    parts: &[WordPart],
     span: Span,
     environment: &HashMap<String, Vec<String>>,
     separators: &str,
-) -> Vec<Word> {
+) -> Vec<ShellWord> {
     let mut done = Vec::new();
-    let mut pieces: Vec<Piece> = Vec::new();
+    let mut pieces: Vec<WordPiece> = Vec::new();
     for part in parts {
         match part {
-            Part::Text { text, quoted } => {
-                pieces.push(Piece::Literal { text: text.clone(), quoted: *quoted });
+            WordPart::Text { text, quoted } => {
+                pieces.push(WordPiece::Literal { text: text.clone(), quoted: *quoted });
             }
-            Part::Dynamic { source, .. } => pieces.push(Piece::Dynamic(source.clone())),
-            Part::Variable { name, quoted } => match environment.get(name) {
-                None if name.contains('[') => pieces.push(Piece::Dynamic(format!("${{{name}}}"))),
-                None => pieces.push(Piece::Variable(name.clone())),
+            WordPart::Dynamic { source, .. } => pieces.push(WordPiece::Dynamic(source.clone())),
+            WordPart::Variable { name, quoted } => match environment.get(name) {
+                None if name.contains('[') => pieces.push(WordPiece::Dynamic(format!("${{{name}}}"))),
+                None => pieces.push(WordPiece::Variable(name.clone())),
                 Some(values) if *quoted && !(name == "@" || name.ends_with("[@]")) => {
-                    push(&values.join(" "), true, &mut pieces);
+                    push_literal(&values.join(" "), true, &mut pieces);
                 }
                 Some(values) => {
                     let split = |text: &String| -> Vec<String> {
@@ -194,10 +198,10 @@ fn fields(
                     let texts: Vec<String> = values.iter().flat_map(split).collect();
                     for (index, text) in texts.iter().enumerate() {
                         if index > 0 && !pieces.is_empty() {
-                            done.push(Word { pieces: std::mem::take(&mut pieces), span });
+                            done.push(ShellWord { pieces: std::mem::take(&mut pieces), span });
                         }
                         if !text.is_empty() || *quoted {
-                            push(text, *quoted, &mut pieces);
+                            push_literal(text, *quoted, &mut pieces);
                         }
                     }
                 }
@@ -205,7 +209,7 @@ fn fields(
         }
     }
     if !pieces.is_empty() {
-        done.push(Word { pieces, span });
+        done.push(ShellWord { pieces, span });
     }
     done
 }

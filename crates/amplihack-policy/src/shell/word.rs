@@ -1,22 +1,22 @@
-//! One word of a script: its parts with quotes removed, and the scripts inside it.
+//! A single word of a script: its parts with quotes removed, and the scripts inside it.
 
-use super::ansi::unescape;
-use super::lexer::{Kind, char_len, closing, escaped_position};
+use super::ansi::unescape_backslashes;
+use super::lexer::{BracketKind, arithmetic_end, bracket_end, char_len, escaped_position};
 
 /// A part of a word.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum WordPart {
     /// Text as the command gets it.
     Text { text: String, quoted: bool },
     /// `$NAME`, `${NAME}`, `$@`, `${NAME[@]}`.
     Variable { name: String, quoted: bool },
-    /// Any other expansion, with its source; `nested`: it is this one of [`Lexed::nested`].
+    /// Any other expansion, with its source; `nested`: it is this one of [`LexedWord::nested`].
     Dynamic { source: String, quoted: bool, nested: Option<usize> },
 }
 
-/// How a script is embedded in a word.
+/// Kind of embedding of a script in a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Embed {
+pub(super) enum EmbeddingKind {
     /// `$(…)` or backticks.
     Output,
     /// `<(…)`
@@ -27,96 +27,96 @@ pub(super) enum Embed {
 
 /// A script inside a word.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Nested {
-    pub(super) embed: Embed,
+pub(super) struct NestedScript {
+    pub(super) embed: EmbeddingKind,
     pub(super) text: String,
-    /// Where `text` stands in the word; `None` if it is not the same there, character by character.
+    /// Byte of the word at which `text` stands; `None` if the word does not have it there, character by character.
     pub(super) at: Option<usize>,
 }
 
 /// A word taken apart.
 #[derive(Debug, Default)]
-pub(super) struct Lexed {
-    pub(super) parts: Vec<Part>,
-    pub(super) nested: Vec<Nested>,
+pub(super) struct LexedWord {
+    pub(super) parts: Vec<WordPart>,
+    pub(super) nested: Vec<NestedScript>,
     /// `${NAME@P}`: the value is expanded once more.
     pub(super) prompts: Vec<String>,
 }
 
 /// Takes a word apart.
-pub(super) fn lex(word: &str) -> Lexed {
-    let mut reader = Reader { src: word, out: Lexed::default(), depth: 0 };
-    reader.bare();
+pub(super) fn lex_word(word: &str) -> LexedWord {
+    let mut reader = WordReader { src: word, out: LexedWord::default(), depth: 0 };
+    reader.read_bare();
     reader.out
 }
 
 /// Takes text apart that is expanded as in double quotes, but in which `"` is a letter: a here-document, a prompt.
-pub(super) fn lex_text(text: &str) -> Lexed {
-    let mut reader = Reader { src: text, out: Lexed::default(), depth: 0 };
-    reader.double(0, false);
+pub(super) fn lex_text(text: &str) -> LexedWord {
+    let mut reader = WordReader { src: text, out: LexedWord::default(), depth: 0 };
+    reader.read_double(0, false);
     reader.out
 }
 
 /// The scripts anywhere in text that is not read more closely: arithmetic, `[[ … ]]`, operands of `${…}`.
-pub(super) fn scan(text: &str) -> Vec<Nested> {
-    let mut reader = Reader { src: text, out: Lexed::default(), depth: 0 };
-    reader.anything(0, text.len(), false);
+pub(super) fn scan_scripts(text: &str) -> Vec<NestedScript> {
+    let mut reader = WordReader { src: text, out: LexedWord::default(), depth: 0 };
+    reader.scan_between(0, text.len(), false);
     reader.out.nested
 }
 
 /// Expansions within expansions of one word. What is deeper is given out as a script, which is refused for its depth.
 const DEEPEST: usize = 32;
 
-struct Reader<'a> {
+struct WordReader<'a> {
     src: &'a str,
-    out: Lexed,
+    out: LexedWord,
     /// Expansions around the place that is read.
     depth: usize,
 }
 
-impl Reader<'_> {
-    fn text(&mut self, more: &str, quoted: bool) {
-        if let Some(Part::Text { text, quoted: last }) = self.out.parts.last_mut()
+impl WordReader<'_> {
+    fn push_text(&mut self, more: &str, quoted: bool) {
+        if let Some(WordPart::Text { text, quoted: last }) = self.out.parts.last_mut()
             && *last == quoted
         {
             text.push_str(more);
         } else {
-            self.out.parts.push(Part::Text { text: more.to_owned(), quoted });
+            self.out.parts.push(WordPart::Text { text: more.to_owned(), quoted });
         }
     }
 
-    fn bare(&mut self) {
+    fn read_bare(&mut self) {
         let src = self.src.as_bytes();
         let mut at = 0;
         while at < src.len() {
             at = match src[at] {
                 b'\\' if at + 1 < src.len() => {
                     let end = at + 1 + char_len(src, at + 1);
-                    self.text(&self.src[at + 1..end], true);
+                    self.push_text(&self.src[at + 1..end], true);
                     end
                 }
                 b'\'' => {
                     let len =
                         src[at + 1..].iter().position(|byte| *byte == b'\'').unwrap_or(src.len() - at - 1);
-                    self.text(&self.src[at + 1..at + 1 + len], true);
+                    self.push_text(&self.src[at + 1..at + 1 + len], true);
                     at + len + 2
                 }
-                b'"' => self.double(at + 1, true),
+                b'"' => self.read_double(at + 1, true),
                 b'$' if src.get(at + 1) == Some(&b'\'') => {
                     let len = escaped_position(&src[at + 2..], b'\'').unwrap_or(src.len() - at - 2);
-                    self.text(&unescape(&self.src[at + 2..at + 2 + len]), true);
+                    self.push_text(&unescape_backslashes(&self.src[at + 2..at + 2 + len]), true);
                     at + len + 3
                 }
-                b'$' if src.get(at + 1) == Some(&b'"') => self.double(at + 2, true),
-                b'$' => self.dollar(at, false),
-                b'`' => self.backtick(at, false),
+                b'$' if src.get(at + 1) == Some(&b'"') => self.read_double(at + 2, true),
+                b'$' => self.read_dollar(at, false),
+                b'`' => self.read_backtick(at, false),
                 b'<' | b'>' if src.get(at + 1) == Some(&b'(') => {
-                    let embed = if src[at] == b'<' { Embed::Reader } else { Embed::Writer };
-                    self.substitution(at, at + 2, false, embed)
+                    let embed = if src[at] == b'<' { EmbeddingKind::Reader } else { EmbeddingKind::Writer };
+                    self.push_substitution(at, at + 2, false, embed)
                 }
                 _ => {
                     let len = src[at + 1..].iter().take_while(|byte| !b"\\'\"$`<>".contains(byte)).count();
-                    self.text(&self.src[at..=at + len], false);
+                    self.push_text(&self.src[at..=at + len], false);
                     at + len + 1
                 }
             }
@@ -125,11 +125,11 @@ impl Reader<'_> {
     }
 
     /// From behind the opening quote to behind the closing one, or to the end.
-    fn double(&mut self, from: usize, quote: bool) -> usize {
+    fn read_double(&mut self, from: usize, quote: bool) -> usize {
         let src = self.src.as_bytes();
         let mut at = from;
         if quote && src.get(at) == Some(&b'"') {
-            self.text("", true);
+            self.push_text("", true);
         }
         while at < src.len() {
             at = match src[at] {
@@ -139,14 +139,14 @@ impl Reader<'_> {
                         .get(at + 1)
                         .is_some_and(|next| b"$`\\".contains(next) || (quote && *next == b'"')) =>
                 {
-                    self.text(&self.src[at + 1..at + 2], true);
+                    self.push_text(&self.src[at + 1..at + 2], true);
                     at + 2
                 }
-                b'$' => self.dollar(at, true),
-                b'`' => self.backtick(at, true),
+                b'$' => self.read_dollar(at, true),
+                b'`' => self.read_backtick(at, true),
                 _ => {
                     let len = src[at + 1..].iter().take_while(|byte| !b"\"\\$`".contains(byte)).count();
-                    self.text(&self.src[at..=at + len], true);
+                    self.push_text(&self.src[at..=at + len], true);
                     at + len + 1
                 }
             }
@@ -155,79 +155,86 @@ impl Reader<'_> {
         at
     }
 
-    fn dollar(&mut self, at: usize, quoted: bool) -> usize {
+    fn read_dollar(&mut self, at: usize, quoted: bool) -> usize {
         let src = self.src.as_bytes();
         if self.depth > DEEPEST {
             let text = self.src[at..].to_owned();
-            self.nest(at, src.len(), quoted, Nested { embed: Embed::Output, text, at: None });
+            self.push_nested(
+                at,
+                src.len(),
+                quoted,
+                NestedScript { embed: EmbeddingKind::Output, text, at: None },
+            );
             return src.len();
         }
         match src.get(at + 1) {
-            Some(b'(') if src.get(at + 2) == Some(&b'(') && self.arithmetic(at, quoted).is_some() => {
+            Some(b'(') if src.get(at + 2) == Some(&b'(') && self.push_arithmetic(at, quoted).is_some() => {
                 self.arithmetic_end(at)
             }
-            Some(b'(') => self.substitution(at, at + 2, quoted, Embed::Output),
+            Some(b'(') => self.push_substitution(at, at + 2, quoted, EmbeddingKind::Output),
             Some(b'[') => {
-                let end = closing(src, at + 2, Kind::Square).unwrap_or(src.len());
-                self.opaque(at, end, quoted);
+                let end = bracket_end(src, at + 2, BracketKind::Square).unwrap_or(src.len());
+                self.push_opaque(at, end, quoted);
                 end
             }
-            Some(b'{') => self.braces(at, quoted),
+            Some(b'{') => self.read_braces(at, quoted),
             Some(byte) if byte.is_ascii_alphabetic() || *byte == b'_' => {
                 let end = at + 1 + name_len(&src[at + 1..]);
-                self.variable(&self.src[at + 1..end], quoted);
+                self.push_variable(&self.src[at + 1..end], quoted);
                 end
             }
             Some(b'0'..=b'9' | b'@' | b'*') => {
-                self.variable(&self.src[at + 1..at + 2], quoted);
+                self.push_variable(&self.src[at + 1..at + 2], quoted);
                 at + 2
             }
             Some(b'?' | b'#' | b'$' | b'!' | b'-') => {
-                self.opaque(at, at + 2, quoted);
+                self.push_opaque(at, at + 2, quoted);
                 at + 2
             }
             _ => {
-                self.text("$", quoted);
+                self.push_text("$", quoted);
                 at + 1
             }
         }
     }
 
-    fn variable(&mut self, name: &str, quoted: bool) {
-        self.out.parts.push(Part::Variable { name: name.to_owned(), quoted });
+    fn push_variable(&mut self, name: &str, quoted: bool) {
+        self.out.parts.push(WordPart::Variable { name: name.to_owned(), quoted });
     }
 
     /// An expansion whose outcome is not known; scripts in it are found.
-    fn opaque(&mut self, at: usize, end: usize, quoted: bool) {
+    fn push_opaque(&mut self, at: usize, end: usize, quoted: bool) {
         let source = self.src.get(at..end).unwrap_or_default().to_owned();
-        self.out.parts.push(Part::Dynamic { source, quoted, nested: None });
+        self.out.parts.push(WordPart::Dynamic { source, quoted, nested: None });
         self.depth += 1;
-        self.anything(at + 2, end, quoted);
+        self.scan_between(at + 2, end, quoted);
         self.depth -= 1;
     }
 
     fn arithmetic_end(&self, at: usize) -> usize {
-        closing(self.src.as_bytes(), at + 3, Kind::Arithmetic { open: 0 }).unwrap_or(self.src.len())
+        bracket_end(self.src.as_bytes(), at + 3, BracketKind::Arithmetic { open: 0 })
+            .unwrap_or(self.src.len())
     }
 
-    fn arithmetic(&mut self, at: usize, quoted: bool) -> Option<()> {
-        let end = closing(self.src.as_bytes(), at + 3, Kind::Arithmetic { open: 0 })?;
-        self.src.get(at..end)?.ends_with("))").then(|| self.opaque(at, end, quoted))
+    fn push_arithmetic(&mut self, at: usize, quoted: bool) -> Option<()> {
+        let end = arithmetic_end(self.src.as_bytes(), at + 3)?;
+        self.push_opaque(at, end, quoted);
+        Some(())
     }
 
-    fn substitution(&mut self, at: usize, from: usize, quoted: bool, embed: Embed) -> usize {
+    fn push_substitution(&mut self, at: usize, from: usize, quoted: bool, embed: EmbeddingKind) -> usize {
         let src = self.src.as_bytes();
-        let (text, end) = match closing(src, from, Kind::Paren { substitution: true }) {
+        let (text, end) = match bracket_end(src, from, BracketKind::Paren { substitution: true }) {
             Some(end) => (&self.src[from..end - 1], end),
             None => (&self.src[from..], src.len()),
         };
-        self.nest(at, end, quoted, Nested { embed, text: text.to_owned(), at: Some(from) });
+        self.push_nested(at, end, quoted, NestedScript { embed, text: text.to_owned(), at: Some(from) });
         end
     }
 
-    fn nest(&mut self, at: usize, end: usize, quoted: bool, nested: Nested) {
+    fn push_nested(&mut self, at: usize, end: usize, quoted: bool, nested: NestedScript) {
         let number = self.out.nested.len();
-        self.out.parts.push(Part::Dynamic {
+        self.out.parts.push(WordPart::Dynamic {
             source: self.src[at..end].to_owned(),
             quoted,
             nested: Some(number),
@@ -235,7 +242,7 @@ impl Reader<'_> {
         self.out.nested.push(nested);
     }
 
-    fn backtick(&mut self, at: usize, quoted: bool) -> usize {
+    fn read_backtick(&mut self, at: usize, quoted: bool) -> usize {
         let src = self.src.as_bytes();
         let len = escaped_position(&src[at + 1..], b'`').unwrap_or(src.len() - at - 1);
         let raw = &self.src[at + 1..at + 1 + len];
@@ -246,23 +253,28 @@ impl Reader<'_> {
                 |next: &char| c == '\\' && (matches!(next, '$' | '`' | '\\') || (quoted && *next == '"'));
             text.push(chars.next_if(special).unwrap_or(c));
         }
-        let nested = Nested { embed: Embed::Output, text, at: None };
+        let nested = NestedScript { embed: EmbeddingKind::Output, text, at: None };
         let end = (at + len + 2).min(src.len());
-        self.nest(at, end, quoted, nested);
+        self.push_nested(at, end, quoted, nested);
         end
     }
 
     /// `${…}`
-    fn braces(&mut self, at: usize, quoted: bool) -> usize {
+    fn read_braces(&mut self, at: usize, quoted: bool) -> usize {
         let src = self.src.as_bytes();
         // bash 5.3: `${ list; }` and `${| list; }` run in this shell.
         if matches!(src.get(at + 2), Some(b' ' | b'\t' | b'\n' | b'|')) {
-            let end = closing(src, at + 2, Kind::Brace).unwrap_or(src.len());
+            let end = bracket_end(src, at + 2, BracketKind::Brace).unwrap_or(src.len());
             let text = self.src.get(at + 3..end.saturating_sub(1)).unwrap_or_default().to_owned();
-            self.nest(at, end, quoted, Nested { embed: Embed::Output, text, at: Some(at + 3) });
+            self.push_nested(
+                at,
+                end,
+                quoted,
+                NestedScript { embed: EmbeddingKind::Output, text, at: Some(at + 3) },
+            );
             return end;
         }
-        let end = closing(src, at + 2, Kind::Brace).unwrap_or(src.len());
+        let end = bracket_end(src, at + 2, BracketKind::Brace).unwrap_or(src.len());
         let inner = self.src.get(at + 2..end.saturating_sub(1)).unwrap_or_default();
         let name = match inner.as_bytes().first() {
             Some(b'@' | b'*') => 1,
@@ -271,18 +283,18 @@ impl Reader<'_> {
         };
         let whole = name > 0 && (matches!(&inner[name..], "" | "[@]" | "[*]") || is_number(&inner[name..]));
         if whole {
-            self.variable(inner, quoted);
+            self.push_variable(inner, quoted);
             return end;
         }
         if inner.ends_with("@P") {
             self.out.prompts.push(inner[..name].to_owned());
         }
-        self.opaque(at, end, quoted);
+        self.push_opaque(at, end, quoted);
         end
     }
 
     /// Finds scripts between two places, whatever else is there. Single quotes hide them, but not inside double quotes.
-    fn anything(&mut self, from: usize, to: usize, quoted: bool) {
+    fn scan_between(&mut self, from: usize, to: usize, quoted: bool) {
         let src = self.src.as_bytes();
         let to = to.min(src.len());
         let parts = self.out.parts.len();
@@ -304,11 +316,11 @@ impl Reader<'_> {
                     double = !double;
                     at + 1
                 }
-                b'$' if matches!(src.get(at + 1), Some(b'(' | b'{' | b'[')) => self.dollar(at, double),
-                b'`' => self.backtick(at, double),
+                b'$' if matches!(src.get(at + 1), Some(b'(' | b'{' | b'[')) => self.read_dollar(at, double),
+                b'`' => self.read_backtick(at, double),
                 b'<' | b'>' if src.get(at + 1) == Some(&b'(') && !double => {
-                    let embed = if src[at] == b'<' { Embed::Reader } else { Embed::Writer };
-                    self.substitution(at, at + 2, false, embed)
+                    let embed = if src[at] == b'<' { EmbeddingKind::Reader } else { EmbeddingKind::Writer };
+                    self.push_substitution(at, at + 2, false, embed)
                 }
                 _ => at + 1,
             };
@@ -338,13 +350,13 @@ mod tests {
     use super::*;
 
     fn plain(word: &str) -> String {
-        lex(word)
+        lex_word(word)
             .parts
             .iter()
             .map(|part| match part {
-                Part::Text { text, .. } => text.clone(),
-                Part::Variable { name, .. } => format!("<{name}>"),
-                Part::Dynamic { source, .. } => format!("[{source}]"),
+                WordPart::Text { text, .. } => text.clone(),
+                WordPart::Variable { name, .. } => format!("<{name}>"),
+                WordPart::Dynamic { source, .. } => format!("[{source}]"),
             })
             .collect()
     }
@@ -375,7 +387,7 @@ mod tests {
     }
 
     fn nested(word: &str) -> Vec<String> {
-        lex(word).nested.into_iter().map(|nested| nested.text).collect()
+        lex_word(word).nested.into_iter().map(|nested| nested.text).collect()
     }
 
     #[test]

@@ -1,12 +1,12 @@
-//! What can be wrong with a policy file.
+//! Faults of a policy file.
 
 use std::io;
 use std::path::PathBuf;
 
-use amplihack_utils::error::Explain;
+use amplihack_utils::error::ErrorExplanation;
 
 // Like `ConfigError` in its causes; texts, kinds and what may be done about them are a policy's own.
-/// Why there is no policy.
+/// The reason why there is no policy.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PolicyError {
@@ -27,7 +27,7 @@ pub enum PolicyError {
         line: usize,
         /// Column in characters, from 1.
         column: usize,
-        /// What the parser says.
+        /// The parser's message.
         message: String,
     },
     /// A key is none, or has a value that it cannot have.
@@ -39,7 +39,7 @@ pub enum PolicyError {
         line: usize,
         /// Column in characters, from 1.
         column: usize,
-        /// What is wrong and what would be right.
+        /// The fault, and the right form.
         message: String,
     },
     /// A rule's example says that the rule does something else.
@@ -54,12 +54,12 @@ pub enum PolicyError {
         column: usize,
         /// The example.
         example: String,
-        /// Whether it should match.
+        /// True if the example should match.
         expected: bool,
     },
 }
 
-impl Explain for PolicyError {
+impl ErrorExplanation for PolicyError {
     fn kind(&self) -> &'static str {
         match self {
             Self::Read { .. } => "policy_read",

@@ -1,4 +1,4 @@
-//! One policy file: TOML to rules, each fault with its place.
+//! A policy file: TOML to rules, each fault with its place.
 
 use std::path::Path;
 
@@ -9,10 +9,10 @@ use super::error::PolicyError;
 use super::rule::UserRule;
 use crate::decision::{Decision, RuleId};
 
-/// What a file says.
+/// The contents of a policy file.
 #[derive(Debug, Default)]
-pub(super) struct File {
-    pub(super) rules: Vec<(UserRule, Examples)>,
+pub(super) struct PolicyFile {
+    pub(super) rules: Vec<(UserRule, UserRuleExamples)>,
     /// Rules that it switches off, with their places.
     pub(super) disable: Vec<(String, usize, usize)>,
     pub(super) protected: Option<Vec<String>>,
@@ -20,13 +20,13 @@ pub(super) struct File {
 
 /// Scripts that a rule must match, or must not, with their places.
 #[derive(Debug, Default)]
-pub(super) struct Examples {
+pub(super) struct UserRuleExamples {
     pub(super) all: Vec<(String, bool, usize, usize)>,
 }
 
-pub(super) fn read(file: &Path, text: &str) -> Result<File, PolicyError> {
+pub(super) fn parse_policy_file(file: &Path, text: &str) -> Result<PolicyFile, PolicyError> {
     let table = DeTable::parse(text).map_err(|error| {
-        let (line, column) = position(text, error.span().map_or(0, |span| span.start));
+        let (line, column) = line_and_column(text, error.span().map_or(0, |span| span.start));
         PolicyError::Syntax {
             file: file.to_path_buf(),
             line,
@@ -34,25 +34,29 @@ pub(super) fn read(file: &Path, text: &str) -> Result<File, PolicyError> {
             message: error.message().trim().replace('\n', ", "),
         }
     })?;
-    let reader = Reader { file, text };
-    let mut found = File::default();
+    let reader = PolicyFileReader { file, text };
+    let mut found = PolicyFile::default();
     for (key, value) in table.get_ref() {
         match key.get_ref().as_ref() {
             "rule" => {
                 for (number, entry) in
-                    reader.array(value, "rule must be a list: write [[rule]]")?.iter().enumerate()
+                    reader.read_array(value, "rule must be a list: write [[rule]]")?.iter().enumerate()
                 {
-                    found.rules.push(reader.rule(entry, number + 1)?);
+                    found.rules.push(reader.read_rule(entry, number + 1)?);
                 }
             }
-            "disable" => found.disable = reader.strings(value, "disable")?,
+            "disable" => found.disable = reader.read_strings(value, "disable")?,
             "protected_branches" => {
                 found.protected = Some(
-                    reader.strings(value, "protected_branches")?.into_iter().map(|(text, ..)| text).collect(),
+                    reader
+                        .read_strings(value, "protected_branches")?
+                        .into_iter()
+                        .map(|(text, ..)| text)
+                        .collect(),
                 );
             }
             other => {
-                return Err(reader.fault(
+                return Err(reader.value_error(
                     key.span().start,
                     format!(
                         "unknown key `{}`; known are rule, disable, protected_branches",
@@ -65,44 +69,44 @@ pub(super) fn read(file: &Path, text: &str) -> Result<File, PolicyError> {
     Ok(found)
 }
 
-struct Reader<'a> {
+struct PolicyFileReader<'a> {
     file: &'a Path,
     text: &'a str,
 }
 
-impl Reader<'_> {
-    fn fault(&self, offset: usize, message: impl Into<String>) -> PolicyError {
-        let (line, column) = position(self.text, offset);
+impl PolicyFileReader<'_> {
+    fn value_error(&self, offset: usize, message: impl Into<String>) -> PolicyError {
+        let (line, column) = line_and_column(self.text, offset);
         PolicyError::Value { file: self.file.to_path_buf(), line, column, message: message.into() }
     }
 
-    fn array<'t, 'x>(
+    fn read_array<'t, 'x>(
         &self,
         value: &'t Spanned<DeValue<'x>>,
         message: &str,
     ) -> Result<&'t DeArray<'x>, PolicyError> {
         match value.get_ref() {
             DeValue::Array(array) => Ok(array),
-            _ => Err(self.fault(value.span().start, message)),
+            _ => Err(self.value_error(value.span().start, message)),
         }
     }
 
-    fn string(&self, value: &Spanned<DeValue<'_>>, key: &str) -> Result<String, PolicyError> {
+    fn read_string(&self, value: &Spanned<DeValue<'_>>, key: &str) -> Result<String, PolicyError> {
         match value.get_ref() {
             DeValue::String(text) if !text.trim().is_empty() => Ok(text.clone().into_owned()),
-            _ => Err(self.fault(value.span().start, format!("{key} must be text that is not empty"))),
+            _ => Err(self.value_error(value.span().start, format!("{key} must be text that is not empty"))),
         }
     }
 
     /// A text or a list of texts, each with its place.
-    fn strings(
+    fn read_strings(
         &self,
         value: &Spanned<DeValue<'_>>,
         key: &str,
     ) -> Result<Vec<(String, usize, usize)>, PolicyError> {
         let placed = |value: &Spanned<DeValue<'_>>| {
-            let (line, column) = position(self.text, value.span().start);
-            Ok((self.string(value, key)?, line, column))
+            let (line, column) = line_and_column(self.text, value.span().start);
+            Ok((self.read_string(value, key)?, line, column))
         };
         match value.get_ref() {
             DeValue::Array(array) => array.iter().map(placed).collect(),
@@ -110,12 +114,16 @@ impl Reader<'_> {
         }
     }
 
-    fn rule(&self, entry: &Spanned<DeValue<'_>>, number: usize) -> Result<(UserRule, Examples), PolicyError> {
+    fn read_rule(
+        &self,
+        entry: &Spanned<DeValue<'_>>,
+        number: usize,
+    ) -> Result<(UserRule, UserRuleExamples), PolicyError> {
         let DeValue::Table(table) = entry.get_ref() else {
-            return Err(self.fault(entry.span().start, "rule must be a table: write [[rule]]"));
+            return Err(self.value_error(entry.span().start, "rule must be a table: write [[rule]]"));
         };
         let mut rule = UserRule::new(RuleId(format!("user/{number}").into()));
-        let mut examples = Examples::default();
+        let mut examples = UserRuleExamples::default();
         let mut decided = false;
         let plain =
             |list: Vec<(String, usize, usize)>| list.into_iter().map(|(text, ..)| text).collect::<Vec<_>>();
@@ -123,37 +131,42 @@ impl Reader<'_> {
             let name = key.get_ref().as_ref();
             match name {
                 "name" => {
-                    let name = self.string(value, "name")?;
+                    let name = self.read_string(value, "name")?;
                     if !name.chars().all(|ch| ch.is_ascii_alphanumeric() || ch == '-' || ch == '_') {
-                        return Err(
-                            self.fault(value.span().start, "name may hold letters, digits, `-` and `_` only")
-                        );
+                        return Err(self.value_error(
+                            value.span().start,
+                            "name may hold letters, digits, `-` and `_` only",
+                        ));
                     }
                     rule.id = RuleId(format!("user/{name}").into());
                 }
-                "program" => rule.programs = plain(self.strings(value, name)?),
-                "args" => rule.args = plain(self.strings(value, name)?),
-                "paths" => rule.paths = plain(self.strings(value, name)?),
+                "program" => rule.programs = plain(self.read_strings(value, name)?),
+                "args" => rule.args = plain(self.read_strings(value, name)?),
+                "paths" => rule.paths = plain(self.read_strings(value, name)?),
                 "hosts" => {
-                    rule.hosts =
-                        plain(self.strings(value, name)?).iter().map(|host| host.to_lowercase()).collect();
+                    rule.hosts = plain(self.read_strings(value, name)?)
+                        .iter()
+                        .map(|host| host.to_lowercase())
+                        .collect();
                 }
-                "reason" => rule.reason = self.string(value, name)?,
+                "reason" => rule.reason = self.read_string(value, name)?,
                 "decision" => {
                     decided = true;
-                    rule.decision = match self.string(value, name)?.as_str() {
+                    rule.decision = match self.read_string(value, name)?.as_str() {
                         "allow" => Decision::Allow,
                         "ask" => Decision::Ask,
                         "deny" => Decision::Deny,
                         _ => {
-                            return Err(self.fault(value.span().start, "decision must be allow, ask or deny"));
+                            return Err(
+                                self.value_error(value.span().start, "decision must be allow, ask or deny")
+                            );
                         }
                     };
                 }
                 "match" | "not_match" => {
                     let expected = name == "match";
                     examples.all.extend(
-                        self.strings(value, name)?
+                        self.read_strings(value, name)?
                             .into_iter()
                             .map(|(text, line, column)| (text, expected, line, column)),
                     );
@@ -163,24 +176,27 @@ impl Reader<'_> {
                         "unknown key `{}` in a rule; known are name, program, args, paths, hosts, decision, reason, match, not_match",
                         other.escape_debug()
                     );
-                    return Err(self.fault(key.span().start, message));
+                    return Err(self.value_error(key.span().start, message));
                 }
             }
         }
         if !decided {
-            return Err(self.fault(entry.span().start, "the rule has no decision; add allow, ask or deny"));
+            return Err(
+                self.value_error(entry.span().start, "the rule has no decision; add allow, ask or deny")
+            );
         }
         if rule.programs.is_empty() && rule.paths.is_empty() && rule.hosts.is_empty() {
-            return Err(
-                self.fault(entry.span().start, "the rule is about everything; add program, paths or hosts")
-            );
+            return Err(self.value_error(
+                entry.span().start,
+                "the rule is about everything; add program, paths or hosts",
+            ));
         }
         Ok((rule, examples))
     }
 }
 
 /// Line and column of a byte of `text`, both from 1, the column in characters.
-fn position(text: &str, offset: usize) -> (usize, usize) {
+fn line_and_column(text: &str, offset: usize) -> (usize, usize) {
     let before = &text[..text.floor_char_boundary(offset.min(text.len()))];
     let line_start = before.rfind('\n').map_or(0, |at| at + 1);
     (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)

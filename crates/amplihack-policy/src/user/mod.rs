@@ -11,11 +11,11 @@ use std::path::{Path, PathBuf};
 use amplihack_utils::fs::read_regular;
 
 use crate::decision::{Decision, RuleId, Verdict};
-use crate::rules::{self, Ctx, ExampleWorld, Script, Settings, Subject};
+use crate::rules::{self, ExampleWorld, JudgedScript, RuleContext, RuleSettings, RuleSubject};
 use crate::shell;
 
 pub use error::PolicyError;
-use file::Examples;
+use file::UserRuleExamples;
 use rule::UserRule;
 
 /// The user's policy, below the user's configuration directory.
@@ -25,9 +25,9 @@ pub const REPOSITORY_FILE: &str = ".amplihack/policy.toml";
 
 const MAX_BYTES: u64 = 1024 * 1024;
 
-/// Whose file it is.
+/// The owner of a policy file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Owner {
+pub enum PolicyLayerOwner {
     /// The system's: may only tighten.
     System,
     /// The repository's: may only tighten.
@@ -36,14 +36,14 @@ pub enum Owner {
     User,
 }
 
-/// One policy file.
+/// A policy file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layer {
-    /// Whose it is.
-    pub owner: Owner,
+    /// The file's owner.
+    pub owner: PolicyLayerOwner,
     /// The file, for messages.
     pub file: PathBuf,
-    /// What is in it.
+    /// The file's text.
     pub text: String,
 }
 
@@ -52,7 +52,7 @@ impl Layer {
     ///
     /// # Errors
     /// A file that is there and cannot be read, is too large or is not UTF-8.
-    pub fn read(owner: Owner, file: &Path) -> Result<Option<Self>, PolicyError> {
+    pub fn read(owner: PolicyLayerOwner, file: &Path) -> Result<Option<Self>, PolicyError> {
         let fault = |source| PolicyError::Read { file: file.to_path_buf(), source };
         let bytes = match read_regular(file, MAX_BYTES) {
             Ok(bytes) => bytes,
@@ -69,21 +69,21 @@ impl Layer {
 
 /// Something that a file asks for and does not get.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ignored {
+pub struct IgnoredRequest {
     /// The file.
     pub file: PathBuf,
-    /// What it asks for.
+    /// The request.
     pub what: String,
-    /// Why it does not get it.
+    /// The reason why it is not granted.
     pub why: &'static str,
 }
 
 /// A rule of a policy file, as the file states it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Stated<'a> {
-    /// Its name.
+pub struct StatedRule<'a> {
+    /// The rule's name.
     pub id: &'a RuleId,
-    /// What it decides.
+    /// The rule's decision.
     pub decision: Decision,
     /// Programs; one of them.
     pub programs: &'a [String],
@@ -93,35 +93,35 @@ pub struct Stated<'a> {
     pub paths: &'a [String],
     /// Hosts; one of them.
     pub hosts: &'a [String],
-    /// Why; may be empty.
+    /// The rule's reason; may be empty.
     pub reason: &'a str,
 }
 
 /// All layers together.
 #[derive(Debug, Default)]
-pub(crate) struct Loaded {
+pub(crate) struct LoadedLayers {
     rules: Vec<UserRule>,
     pub(crate) disabled: BTreeSet<RuleId>,
     /// Branches in place of the built-in ones.
     pub(crate) protected: Option<Vec<String>>,
     /// Branches beside them.
     pub(crate) also_protected: Vec<String>,
-    pub(crate) ignored: Vec<Ignored>,
+    pub(crate) ignored: Vec<IgnoredRequest>,
 }
 
 /// Loads layers and proves their examples.
-pub(crate) fn load(layers: &[Layer]) -> Result<Loaded, PolicyError> {
-    let mut loaded = Loaded::default();
+pub(crate) fn load_layers(layers: &[Layer]) -> Result<LoadedLayers, PolicyError> {
+    let mut loaded = LoadedLayers::default();
     for layer in layers {
-        let file = file::read(&layer.file, &layer.text)?;
-        let own = layer.owner == Owner::User;
-        let ignored = |what: String| Ignored {
+        let file = file::parse_policy_file(&layer.file, &layer.text)?;
+        let own = layer.owner == PolicyLayerOwner::User;
+        let ignored = |what: String| IgnoredRequest {
             file: layer.file.clone(),
             what,
             why: "only the user's own file may loosen the policy",
         };
         for (rule, examples) in file.rules {
-            prove(layer, &rule, &examples)?;
+            prove_examples(layer, &rule, &examples)?;
             if rule.decision == Decision::Allow && !own {
                 loaded.ignored.push(ignored(format!("allow of {}", rule.id)));
             } else {
@@ -129,7 +129,7 @@ pub(crate) fn load(layers: &[Layer]) -> Result<Loaded, PolicyError> {
             }
         }
         for (name, line, column) in file.disable {
-            if !rules::all().any(|rule| rule.id.0 == name) {
+            if !rules::builtin_rules().any(|rule| rule.id.0 == name) {
                 let message =
                     format!("there is no rule `{}`; see `amplihack policy list`", name.escape_debug());
                 return Err(PolicyError::Value { file: layer.file.clone(), line, column, message });
@@ -150,16 +150,15 @@ pub(crate) fn load(layers: &[Layer]) -> Result<Loaded, PolicyError> {
 }
 
 /// Holds a rule to its examples.
-fn prove(layer: &Layer, rule: &UserRule, examples: &Examples) -> Result<(), PolicyError> {
-    let settings = Settings::default();
+fn prove_examples(layer: &Layer, rule: &UserRule, examples: &UserRuleExamples) -> Result<(), PolicyError> {
+    let settings = RuleSettings::default();
     for (example, expected, line, column) in &examples.all {
-        let parsed = shell::commands(example.as_bytes(), &crate::policy::Limits::patient());
+        let parsed = shell::commands(example.as_bytes(), &crate::policy::Limits::with_long_deadline());
         let world = ExampleWorld::default();
-        let script = Script::new(&parsed, Path::new(ExampleWorld::CWD), &world, &settings);
-        let matched = script
-            .calls
-            .iter()
-            .any(|call| rule.matches(&Ctx { subject: Subject::Call(call), script: &script }));
+        let script = JudgedScript::new(&parsed, Path::new(ExampleWorld::CWD), &world, &settings);
+        let matched = script.calls.iter().any(|call| {
+            rule.matches_subject(&RuleContext { subject: RuleSubject::Call(call), script: &script })
+        });
         if matched != *expected {
             return Err(PolicyError::Example {
                 file: layer.file.clone(),
@@ -173,10 +172,10 @@ fn prove(layer: &Layer, rule: &UserRule, examples: &Examples) -> Result<(), Poli
     Ok(())
 }
 
-impl Loaded {
+impl LoadedLayers {
     /// The rules as the files state them.
-    pub(crate) fn stated(&self) -> impl Iterator<Item = Stated<'_>> {
-        self.rules.iter().map(|rule| Stated {
+    pub(crate) fn stated_rules(&self) -> impl Iterator<Item = StatedRule<'_>> {
+        self.rules.iter().map(|rule| StatedRule {
             id: &rule.id,
             decision: rule.decision,
             programs: &rule.programs,
@@ -187,43 +186,47 @@ impl Loaded {
         })
     }
 
-    /// What the user's rules say about a command, a file or an address; an allow comes first, since it lifts asks of built-in
+    /// Verdicts of the user's rules on a command, a file or an address; an allow comes first, since it lifts asks of built-in
     /// rules, not of the user's.
-    pub(crate) fn verdicts(&self, ctx: &Ctx<'_>) -> Vec<Verdict> {
-        let mut found: Vec<_> =
-            self.rules.iter().filter(|rule| rule.matches(ctx)).map(|rule| verdict(rule, ctx)).collect();
+    pub(crate) fn rule_verdicts(&self, ctx: &RuleContext<'_>) -> Vec<Verdict> {
+        let mut found: Vec<_> = self
+            .rules
+            .iter()
+            .filter(|rule| rule.matches_subject(ctx))
+            .map(|rule| user_verdict(rule, ctx))
+            .collect();
         found.sort_by_key(|verdict| verdict.decision);
         found
     }
 
-    /// Whether a rule names a command's program in so many words: then it is known.
-    pub(crate) fn names(&self, ctx: &Ctx<'_>) -> bool {
+    /// Reports whether an allow rule names a command's program in so many words: then it is known.
+    pub(crate) fn allows_by_name(&self, ctx: &RuleContext<'_>) -> bool {
         match &ctx.subject {
-            Subject::Call(call) => self.rules.iter().any(|rule| {
-                rule.names_program(call) && rule.decision == Decision::Allow && rule.matches(ctx)
+            RuleSubject::Call(call) => self.rules.iter().any(|rule| {
+                rule.names_program(call) && rule.decision == Decision::Allow && rule.matches_subject(ctx)
             }),
             _ => false,
         }
     }
 
     /// The rule that allows a script's first command.
-    pub(crate) fn allow_of(&self, script: &Script<'_>) -> Option<RuleId> {
-        let ctx = Ctx { subject: Subject::Call(script.calls.first()?), script };
+    pub(crate) fn allow_of(&self, script: &JudgedScript<'_>) -> Option<RuleId> {
+        let ctx = RuleContext { subject: RuleSubject::Call(script.calls.first()?), script };
         self.rules
             .iter()
-            .find(|rule| rule.decision == Decision::Allow && rule.matches(&ctx))
+            .find(|rule| rule.decision == Decision::Allow && rule.matches_subject(&ctx))
             .map(|rule| rule.id.clone())
     }
 }
 
-fn verdict(rule: &UserRule, ctx: &Ctx<'_>) -> Verdict {
+fn user_verdict(rule: &UserRule, ctx: &RuleContext<'_>) -> Verdict {
     let reason = if rule.reason.is_empty() {
         format!("the user's rule {} says so", rule.id)
     } else {
         rule.reason.clone()
     };
     let spans = match &ctx.subject {
-        Subject::Call(call) => vec![call.span()],
+        RuleSubject::Call(call) => vec![call.span()],
         _ => Vec::new(),
     };
     Verdict::new(rule.decision, rule.id.clone(), reason.replace(['\n', '\r'], " "), spans)

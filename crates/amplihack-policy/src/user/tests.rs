@@ -5,17 +5,17 @@ use crate::decision::Span;
 use crate::event::Event;
 use crate::policy::{Limits, Policy};
 
-fn layer(owner: Owner, text: &str) -> Layer {
+fn layer(owner: PolicyLayerOwner, text: &str) -> Layer {
     Layer { owner, file: PathBuf::from("policy.toml"), text: text.to_owned() }
 }
 
 fn judge(policy: &Policy, script: &str) -> Verdict {
     let event = Event::Shell { script: script.as_bytes(), cwd: Path::new(ExampleWorld::CWD) };
-    policy.judge(&event, &ExampleWorld::default(), &Limits::patient())
+    policy.judge(&event, &ExampleWorld::default(), &Limits::with_long_deadline())
 }
 
 fn user(text: &str) -> Policy {
-    Policy::load(&[layer(Owner::User, text)]).unwrap()
+    Policy::load(&[layer(PolicyLayerOwner::User, text)]).unwrap()
 }
 
 #[test]
@@ -56,7 +56,11 @@ not_match = ["curl https://good.example"]
         (Event::Write { path: Path::new("/home/u/private/x"), cwd }, Decision::Deny),
         (Event::Read { path: Path::new("/home/u/x"), cwd }, Decision::None),
     ] {
-        assert_eq!(policy.judge(&event, &world, &Limits::patient()).decision, expected, "{event:?}");
+        assert_eq!(
+            policy.judge(&event, &world, &Limits::with_long_deadline()).decision,
+            expected,
+            "{event:?}"
+        );
     }
 }
 
@@ -99,31 +103,34 @@ fn the_users_own_ask_stands_beside_an_allow() {
 #[test]
 fn only_the_user_may_loosen() {
     let text = "disable = ['exfiltration/environment']\n[[rule]]\nprogram = 'printenv'\ndecision = 'allow'\n";
-    for owner in [Owner::Repository, Owner::System] {
+    for owner in [PolicyLayerOwner::Repository, PolicyLayerOwner::System] {
         let policy = Policy::load(&[layer(owner, text)]).unwrap();
         assert_eq!(judge(&policy, "printenv").decision, Decision::Ask);
-        assert_eq!(policy.ignored().len(), 2);
+        assert_eq!(policy.ignored_requests().len(), 2);
     }
     let policy = user("disable = ['exfiltration/environment']");
     assert_eq!(judge(&policy, "printenv").decision, Decision::None);
-    assert_eq!(policy.disabled().count(), 1);
+    assert_eq!(policy.disabled_rules().count(), 1);
 }
 
 #[test]
 fn branches_are_replaced_by_the_user_and_added_by_a_repository() {
     let commit = |policy: &Policy, branch: &'static str| {
-        let example = rules::Example {
+        let example = rules::RuleExample {
             kind: rules::ExampleKind::Shell,
             text: "git commit -m x",
             branch,
             dirty: false,
             strict: false,
         };
-        example.with_event(|event| policy.judge(event, &example.world(), &Limits::patient()).decision)
+        example.with_event(|event| {
+            policy.judge(event, &example.example_world(), &Limits::with_long_deadline()).decision
+        })
     };
     let own = user("protected_branches = ['release/*']");
     assert_eq!((commit(&own, "release/1"), commit(&own, "main")), (Decision::Deny, Decision::None));
-    let repository = Policy::load(&[layer(Owner::Repository, "protected_branches = ['dev']")]).unwrap();
+    let repository =
+        Policy::load(&[layer(PolicyLayerOwner::Repository, "protected_branches = ['dev']")]).unwrap();
     assert_eq!((commit(&repository, "dev"), commit(&repository, "main")), (Decision::Deny, Decision::Deny));
 }
 
@@ -163,7 +170,7 @@ fn faults_are_named_with_file_line_and_column() {
             "policy.toml:4:14: the rule matches its counter-example `sudo x`; correct the rule or the example",
         ),
     ] {
-        let error = Policy::load(&[layer(Owner::User, text)]).unwrap_err().to_string();
+        let error = Policy::load(&[layer(PolicyLayerOwner::User, text)]).unwrap_err().to_string();
         assert!(error.starts_with(message), "{text:?}: {error}");
     }
 }
@@ -172,15 +179,19 @@ fn faults_are_named_with_file_line_and_column() {
 fn a_file_is_read_or_refused() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("policy.toml");
-    assert_eq!(Layer::read(Owner::User, &file).unwrap(), None);
+    assert_eq!(Layer::read(PolicyLayerOwner::User, &file).unwrap(), None);
     std::fs::write(&file, b"# \xff").unwrap();
-    assert!(Layer::read(Owner::User, &file).unwrap_err().to_string().contains("not UTF-8"));
+    assert!(Layer::read(PolicyLayerOwner::User, &file).unwrap_err().to_string().contains("not UTF-8"));
     std::fs::write(&file, "disable = []").unwrap();
-    assert!(Layer::read(Owner::User, &file).unwrap().is_some());
-    assert!(Layer::read(Owner::User, dir.path()).is_err());
-    assert_eq!(Layer::read(Owner::User, &file.join("below")).unwrap(), None, "no directory, no file");
+    assert!(Layer::read(PolicyLayerOwner::User, &file).unwrap().is_some());
+    assert!(Layer::read(PolicyLayerOwner::User, dir.path()).is_err());
+    assert_eq!(
+        Layer::read(PolicyLayerOwner::User, &file.join("below")).unwrap(),
+        None,
+        "no directory, no file"
+    );
     std::fs::write(&file, "#".repeat(1024 * 1024)).unwrap();
-    assert!(Layer::read(Owner::User, &file).unwrap().is_some());
+    assert!(Layer::read(PolicyLayerOwner::User, &file).unwrap().is_some());
     std::fs::write(&file, "#".repeat(1024 * 1024 + 1)).unwrap();
-    assert!(Layer::read(Owner::User, &file).is_err());
+    assert!(Layer::read(PolicyLayerOwner::User, &file).is_err());
 }

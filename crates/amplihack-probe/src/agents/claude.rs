@@ -5,28 +5,28 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::{Prepared, Probed, pairs, text};
-use crate::loopback::{DUMMY_KEY, Options, write_private};
-use crate::own_hooks::{Part, Place};
+use super::{PreparedVariables, ProbedAgent, os_pairs, path_text};
+use crate::loopback::{DUMMY_KEY, LoopbackOptions, write_private};
+use crate::own_hooks::{OwnHooksLocation, OwnHooksPart};
 
-pub(super) static PROBED: Probed = Probed {
-    prepare,
-    own: Place {
+pub(super) static PROBED: ProbedAgent = ProbedAgent {
+    prepare: prepare_claude,
+    own: OwnHooksLocation {
         variable: "CLAUDE_CONFIG_DIR",
         directory: ".claude",
-        files: &[("settings.json", Part::Keys)],
+        files: &[("settings.json", OwnHooksPart::Keys)],
         many: None,
     },
 };
 
-fn prepare(base_url: &str, home: &Path, options: Options<'_>) -> Prepared {
-    let settings = settings(options.workspace).to_string();
+fn prepare_claude(base_url: &str, home: &Path, options: LoopbackOptions<'_>) -> PreparedVariables {
+    let settings = claude_settings(options.workspace).to_string();
     write_private(&home.join(".claude.json"), settings.as_bytes())?;
-    Ok(variables(base_url))
+    Ok(claude_variables(base_url))
 }
 
-fn variables(base_url: &str) -> Vec<(OsString, OsString)> {
-    let mut env = pairs([
+fn claude_variables(base_url: &str) -> Vec<(OsString, OsString)> {
+    let mut env = os_pairs([
         ("ANTHROPIC_BASE_URL", base_url),
         ("ANTHROPIC_API_KEY", DUMMY_KEY),
         ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
@@ -44,8 +44,8 @@ fn variables(base_url: &str) -> Vec<(OsString, OsString)> {
     env
 }
 
-/// What stands between a fresh home and the first interactive prompt: onboarding, the key, the trust question.
-fn settings(workspace: Option<&Path>) -> Value {
+/// Settings that answer everything between a fresh home and the first interactive prompt: onboarding, the key, the trust question.
+fn claude_settings(workspace: Option<&Path>) -> Value {
     let mut settings = json!({
         "hasCompletedOnboarding": true,
         "theme": "dark",
@@ -54,7 +54,7 @@ fn settings(workspace: Option<&Path>) -> Value {
     });
     if let Some(workspace) = workspace {
         let trusted = json!({"hasTrustDialogAccepted": true, "hasCompletedProjectOnboarding": true});
-        settings["projects"][text(workspace)] = trusted;
+        settings["projects"][path_text(workspace)] = trusted;
     }
     settings
 }

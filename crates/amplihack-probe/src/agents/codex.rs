@@ -4,30 +4,30 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::{Prepared, Probed, text};
-use crate::loopback::{DUMMY_KEY, LoopbackError, Options, write_private};
+use super::{PreparedVariables, ProbedAgent, path_text};
+use crate::loopback::{DUMMY_KEY, LoopbackError, LoopbackOptions, write_private};
 use crate::model::MODEL;
-use crate::own_hooks::{Part, Place};
+use crate::own_hooks::{OwnHooksLocation, OwnHooksPart};
 
-pub(super) static PROBED: Probed = Probed {
-    prepare,
-    own: Place {
+pub(super) static PROBED: ProbedAgent = ProbedAgent {
+    prepare: prepare_codex,
+    own: OwnHooksLocation {
         variable: "CODEX_HOME",
         directory: ".codex",
-        files: &[("config.toml", Part::Toml), ("hooks.json", Part::All)],
+        files: &[("config.toml", OwnHooksPart::Toml), ("hooks.json", OwnHooksPart::All)],
         many: None,
     },
 };
 
-fn prepare(base_url: &str, home: &Path, options: Options<'_>) -> Prepared {
+fn prepare_codex(base_url: &str, home: &Path, options: LoopbackOptions<'_>) -> PreparedVariables {
     let path = home.join(".codex/config.toml");
-    let settings = toml::to_string(&settings(base_url, options.workspace))
+    let settings = toml::to_string(&codex_settings(base_url, options.workspace))
         .map_err(|source| LoopbackError::Toml { path: path.clone(), source })?;
     write_private(&path, settings.as_bytes())?;
     Ok(vec![("FAKE_KEY".into(), DUMMY_KEY.into())])
 }
 
-fn settings(base_url: &str, workspace: Option<&Path>) -> Value {
+fn codex_settings(base_url: &str, workspace: Option<&Path>) -> Value {
     let mut settings = json!({
         "model": MODEL,
         "model_provider": "fake",
@@ -46,7 +46,7 @@ fn settings(base_url: &str, workspace: Option<&Path>) -> Value {
         "projects": {},
     });
     if let Some(workspace) = workspace {
-        settings["projects"][text(workspace)] = json!({"trust_level": "trusted"});
+        settings["projects"][path_text(workspace)] = json!({"trust_level": "trusted"});
     }
     settings
 }

@@ -5,36 +5,36 @@ use std::path::Path;
 
 use serde_json::json;
 
-use super::{Prepared, Probed, pairs, text};
-use crate::loopback::{DUMMY_KEY, Options, write_private};
+use super::{PreparedVariables, ProbedAgent, os_pairs, path_text};
+use crate::loopback::{DUMMY_KEY, LoopbackOptions, write_private};
 use crate::model::MODEL;
-use crate::own_hooks::{Part, Place};
+use crate::own_hooks::{OwnHooksLocation, OwnHooksPart};
 
-pub(super) static PROBED: Probed = Probed {
-    prepare,
-    own: Place {
+pub(super) static PROBED: ProbedAgent = ProbedAgent {
+    prepare: prepare_copilot,
+    own: OwnHooksLocation {
         variable: "COPILOT_HOME",
         directory: ".copilot",
-        files: &[("config.json", Part::Keys), ("settings.json", Part::Keys)],
+        files: &[("config.json", OwnHooksPart::Keys), ("settings.json", OwnHooksPart::Keys)],
         many: Some("hooks"),
     },
 };
 
-fn prepare(base_url: &str, home: &Path, options: Options<'_>) -> Prepared {
-    let mut env = variables(base_url).to_vec();
+fn prepare_copilot(base_url: &str, home: &Path, options: LoopbackOptions<'_>) -> PreparedVariables {
+    let mut env = copilot_variables(base_url).to_vec();
     if let Some(cache) = options.cache {
         env.push(("COPILOT_CACHE_HOME".into(), cache.into()));
     }
     if let Some(workspace) = options.workspace {
         // `--trust-folder` says the same, but an interactive Copilot refuses to start with it.
-        let settings = json!({"trustedFolders": [text(workspace)]});
+        let settings = json!({"trustedFolders": [path_text(workspace)]});
         write_private(&home.join(".copilot/config.json"), settings.to_string().as_bytes())?;
     }
     Ok(env)
 }
 
-fn variables(base_url: &str) -> [(OsString, OsString); 6] {
-    pairs([
+fn copilot_variables(base_url: &str) -> [(OsString, OsString); 6] {
+    os_pairs([
         ("COPILOT_OFFLINE", "true"),
         ("COPILOT_AUTO_UPDATE", "false"),
         ("COPILOT_PROVIDER_BASE_URL", &format!("{base_url}/v1")),

@@ -1,4 +1,4 @@
-//! What the probes know of each agent CLI: one file an agent.
+//! Properties of each agent CLI that probes need: one file an agent.
 
 mod claude;
 mod codex;
@@ -10,22 +10,22 @@ use std::path::Path;
 
 use amplihack_utils::agent_binary::AgentBinary;
 
-use crate::loopback::{LoopbackError, Options};
-use crate::own_hooks::Place;
+use crate::loopback::{LoopbackError, LoopbackOptions};
+use crate::own_hooks::OwnHooksLocation;
 
 /// The variables that an agent needs.
-type Prepared = Result<Vec<(OsString, OsString)>, LoopbackError>;
+type PreparedVariables = Result<Vec<(OsString, OsString)>, LoopbackError>;
 
 /// An agent that speaks a protocol which the model server scripts.
-pub(crate) struct Probed {
+pub(crate) struct ProbedAgent {
     /// Prepares a home for it to talk to the server at a base URL, and says which variables it needs.
-    pub(crate) prepare: fn(&str, &Path, Options<'_>) -> Prepared,
-    /// Where it has its settings on hooks.
-    pub(crate) own: Place,
+    pub(crate) prepare: fn(&str, &Path, LoopbackOptions<'_>) -> PreparedVariables,
+    /// Location of the agent's settings on hooks.
+    pub(crate) own: OwnHooksLocation,
 }
 
-/// What is known of `agent`; `None` for one that takes no address of a model.
-pub(crate) fn probed(agent: AgentBinary) -> Option<&'static Probed> {
+/// The properties of `agent` that probes need; `None` for one that takes no address of a model.
+pub(crate) fn probed_agent(agent: AgentBinary) -> Option<&'static ProbedAgent> {
     match agent {
         AgentBinary::Claude => Some(&claude::PROBED),
         AgentBinary::Codex => Some(&codex::PROBED),
@@ -35,11 +35,11 @@ pub(crate) fn probed(agent: AgentBinary) -> Option<&'static Probed> {
     }
 }
 
-fn pairs<const N: usize>(pairs: [(&str, &str); N]) -> [(OsString, OsString); N] {
+fn os_pairs<const N: usize>(pairs: [(&str, &str); N]) -> [(OsString, OsString); N] {
     pairs.map(|(name, value)| (name.into(), value.into()))
 }
 
 /// Settings files key directories by text; a directory whose name is none stays untrusted, and the agent asks.
-fn text(path: &Path) -> String {
+fn path_text(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }

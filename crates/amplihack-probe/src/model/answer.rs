@@ -1,5 +1,6 @@
 //! From one HTTP request to its answer.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -10,37 +11,39 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
-use super::body::{LIMIT, decode};
-use super::dialect::{Answer, Dialect, model_turns, shell_tool, since_prompt, write_call};
-use super::log::{Body, Recorded, header_value};
-use super::route::{Route, parse};
-use super::script::{Counting, DONE, HELLO, MODEL, Reply, Script, Usage};
-use super::server::{Run, Shared};
+use super::body::{LIMIT, decode_body};
+use super::dialect::{
+    ModelAnswer, ModelDialect, RequestText, model_turns, shell_tool, since_prompt, write_call,
+};
+use super::log::{RecordedBody, RecordedRequest, header_value};
+use super::route::{ModelRoute, parse_route};
+use super::script::{DONE, HELLO, MODEL, ModelScript, ReplyUsage, ScriptedReply, StepCounting};
+use super::server::{ModelServerState, ServerRun};
 use super::sse;
 
 /// Reads the request, writes it down, answers it.
-pub(crate) async fn answer(shared: &Shared, request: Request) -> Response {
+pub(crate) async fn answer_request(shared: &ModelServerState, request: Request) -> Response {
     let (head, body) = request.into_parts();
     let path = head.uri.path_and_query().map_or_else(String::new, ToString::to_string);
-    let route = parse(head.uri.path());
-    let received = receive(body, &head.headers).await;
+    let route = parse_route(head.uri.path());
+    let received = receive_body(body, &head.headers).await;
     let (body, size, problem) = match received {
         Ok(bytes) => {
             let size = bytes.len();
             (read(bytes), size, None)
         }
-        Err(problem) => (Body::Empty, 0, Some(problem)),
+        Err(problem) => (RecordedBody::Empty, 0, Some(problem)),
     };
     let dialect = if head.method == Method::POST {
-        route.as_ref().and_then(|route| Dialect::of_path(route.rest))
+        route.as_ref().and_then(|route| ModelDialect::from_path(route.rest))
     } else {
         None
     };
-    let recorded = Arc::new(Recorded {
+    let recorded = Arc::new(RecordedRequest {
         at: SystemTime::now(),
         method: head.method.to_string(),
         path,
-        headers: headers(&head.headers),
+        headers: recorded_headers(&head.headers),
         body,
         dialect,
     });
@@ -51,7 +54,7 @@ pub(crate) async fn answer(shared: &Shared, request: Request) -> Response {
             "no scenario in the path; start it with /<scenario>~<run>",
         );
     };
-    shared.run(&route.run, |run| {
+    shared.with_run(&route.run, |run| {
         run.log.push(Arc::clone(&recorded), size);
         if dialect.is_some() {
             run.calls.send_modify(|calls| *calls += 1);
@@ -61,20 +64,20 @@ pub(crate) async fn answer(shared: &Shared, request: Request) -> Response {
         return problem_json(status, &text);
     }
     match (dialect, &recorded.body) {
-        (Some(dialect), Body::Json(request)) => model_call(shared, &route, dialect, request).await,
+        (Some(dialect), RecordedBody::Json(request)) => model_call(shared, &route, dialect, request).await,
         (Some(_), _) => problem_json(StatusCode::BAD_REQUEST, "the body is not JSON"),
-        (None, _) => other(&head.method, route.rest),
+        (None, _) => answer_other(&head.method, route.rest),
     }
 }
 
 /// The decoded body, or the status and text of what is wrong with it.
-async fn receive(body: HttpBody, headers: &HeaderMap) -> Result<Vec<u8>, (StatusCode, String)> {
+async fn receive_body(body: HttpBody, headers: &HeaderMap) -> Result<Vec<u8>, (StatusCode, String)> {
     let raw = axum::body::to_bytes(body, LIMIT).await.map_err(|error| {
         let text = format!("failed to read a body of at most {LIMIT} bytes: {error}");
         (StatusCode::PAYLOAD_TOO_LARGE, text)
     })?;
     let encoding = headers.get(header::CONTENT_ENCODING).and_then(|value| value.to_str().ok());
-    decode(raw.into(), encoding).map_err(|error| {
+    decode_body(raw.into(), encoding).map_err(|error| {
         let status = match error.kind() {
             io::ErrorKind::Unsupported => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             io::ErrorKind::FileTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
@@ -84,82 +87,153 @@ async fn receive(body: HttpBody, headers: &HeaderMap) -> Result<Vec<u8>, (Status
     })
 }
 
-fn read(bytes: Vec<u8>) -> Body {
+fn read(bytes: Vec<u8>) -> RecordedBody {
     if bytes.is_empty() {
-        return Body::Empty;
+        return RecordedBody::Empty;
     }
-    serde_json::from_slice(&bytes).map_or_else(|_| Body::Raw(bytes), Body::Json)
+    serde_json::from_slice(&bytes).map_or_else(|_| RecordedBody::Raw(bytes), RecordedBody::Json)
 }
 
-fn headers(headers: &HeaderMap) -> Vec<(String, String)> {
+fn recorded_headers(headers: &HeaderMap) -> Vec<(String, String)> {
     let line = |(name, value): (&header::HeaderName, &HeaderValue)| {
         (name.to_string(), header_value(name.as_str(), value.as_bytes()))
     };
     headers.iter().map(line).collect()
 }
 
-/// What the script, or that of the nested agent whose conversation this is, replies to this request, and what the reply reports.
-pub(crate) fn plan(script: &Script, dialect: Dialect, request: &Value) -> (Reply, Usage) {
-    let script = script.of_conversation(|| dialect.said(request));
-    let turns = dialect.turns(request);
+/// Plans the reply to this request, by the script or by that of the nested agent whose conversation this is, and the usage it reports.
+///
+/// `known` are the tools that the run was ever offered: an agent that takes some away must not move the steps behind them.
+pub(crate) fn plan_reply(
+    script: &ModelScript,
+    dialect: ModelDialect,
+    request: &Value,
+    known: &BTreeSet<String>,
+) -> (ScriptedReply, ReplyUsage) {
+    let script = script.for_conversation(|| dialect.request_texts(request));
+    let turns = dialect.message_kinds(request);
     let step = match script.counting {
-        Counting::SincePrompt => model_turns(since_prompt(&turns)),
-        Counting::Conversation => model_turns(&turns),
+        StepCounting::SincePrompt => model_turns(since_prompt(&turns)),
+        StepCounting::Conversation => model_turns(&turns),
     };
-    (script.reply(step), script.usage)
+    if !script.skips {
+        return (script.reply_at(step), script.usage);
+    }
+    let offered = dialect.tool_names(request);
+    let can_be_said = |reply: &&ScriptedReply| match reply {
+        ScriptedReply::Call { tool, .. } => is_offered(&offered, tool) || known.contains(listed_name(tool)),
+        _ => true,
+    };
+    let replies = script.replies.iter().filter(can_be_said).cloned();
+    (ModelScript::new(replies).reply_at(step), script.usage)
 }
 
-async fn model_call(shared: &Shared, route: &Route<'_>, dialect: Dialect, request: &Value) -> Response {
-    let Some(script) = shared.run(&route.run, |run| run.script(route.scenario)) else {
+async fn model_call(
+    shared: &ModelServerState,
+    route: &ModelRoute<'_>,
+    dialect: ModelDialect,
+    request: &Value,
+) -> Response {
+    let Some(script) = shared.with_run(&route.run, |run| run.script_for(route.scenario)) else {
         let text = format!("no script for run {:?}; register one with ModelServer::script", route.run);
         return problem_json(StatusCode::NOT_FOUND, &text);
     };
-    let (reply, usage) = plan(&script, dialect, request);
-    let id = format!("scripted{:04}", shared.run(&route.run, Run::number));
+    let known = shared.with_run(&route.run, |run| run.record_offer(&dialect.tool_names(request)));
+    let (reply, usage) = plan_reply(&script, dialect, request, &known);
+    let id = format!("scripted{:04}", shared.with_run(&route.run, ServerRun::next_number));
     let answer = match reply {
-        Reply::Text(text) => Answer::Text(text),
-        Reply::Tool { command } => match shell_tool(&dialect.tools(request)) {
-            Some(tool) => Answer::shell(id.clone(), tool, &command),
+        ScriptedReply::Text(text) => ModelAnswer::Text(text),
+        ScriptedReply::Tool { command } => match shell_tool(&dialect.tool_names(request)) {
+            Some(tool) => ModelAnswer::shell_call(id.clone(), tool, &command),
             // Titles and summaries are asked for without tools.
-            None => Answer::Text(HELLO.to_owned()),
+            None => ModelAnswer::Text(HELLO.to_owned()),
         },
-        Reply::Write { path, text } => write_call(id.clone(), &dialect.tools(request), &path, &text)
-            .unwrap_or_else(|| Answer::Text(HELLO.to_owned())),
-        Reply::Call { tool, input } if offers(&dialect.tools(request), &tool) => {
-            Answer::Call { id: id.clone(), tool, input }
+        ScriptedReply::Write { path, text } => {
+            write_call(id.clone(), &dialect.tool_names(request), &path, &text)
+                .unwrap_or_else(|| ModelAnswer::Text(HELLO.to_owned()))
         }
-        Reply::Call { .. } => Answer::Text(HELLO.to_owned()),
-        Reply::Error { status } => return scripted_error(dialect, status),
-        Reply::Hang(silence) => {
+        ScriptedReply::Call { tool, input } if is_offered(&dialect.tool_names(request), &tool) => {
+            ModelAnswer::Call {
+                id: id.clone(),
+                tool,
+                input: fill_placeholders(input, &dialect.request_texts(request)),
+            }
+        }
+        ScriptedReply::Call { .. } => ModelAnswer::Text(HELLO.to_owned()),
+        ScriptedReply::Error { status } => return scripted_error(dialect, status),
+        ScriptedReply::Hang(silence) => {
             let mut stopping = shared.stopping.subscribe();
             tokio::select! {
-                () = tokio::time::sleep(silence) => Answer::Text(DONE.to_owned()),
+                () = tokio::time::sleep(silence) => ModelAnswer::Text(DONE.to_owned()),
                 _ = stopping.wait_for(|stopping| *stopping) => {
                     return problem_json(StatusCode::SERVICE_UNAVAILABLE, "the server stops");
                 }
             }
         }
     };
-    shared.run(&route.run, |run| run.totals.add(usage));
-    if dialect.streams(route.rest, request) {
-        return streamed(sse::encode(&dialect.events(request, &answer, &id, usage)));
+    shared.with_run(&route.run, |run| {
+        run.totals.add_usage(usage);
+        if let ModelAnswer::Call { tool, .. } = &answer {
+            run.called.insert(tool.clone());
+        }
+    });
+    if dialect.wants_stream(route.rest, request) {
+        return stream_response(sse::encode_events(&dialect.stream_events(request, &answer, &id, usage)));
     }
-    json_response(StatusCode::OK, &dialect.whole(request, &answer, &id, usage))
+    json_response(StatusCode::OK, &dialect.whole_answer(request, &answer, &id, usage))
 }
 
-/// Whether a tool is among the offered ones, by its own name or by that of its namespace before a dot.
-fn offers(offered: &[&str], tool: &str) -> bool {
-    offered.contains(&tool.split_once('.').map_or(tool, |(namespace, _)| namespace))
+/// The beginning of a text of an input that stands for a number.
+const NUMBER: &str = "$after:";
+/// The beginning of a text of an input that stands for a word.
+const WORD: &str = "$word-after:";
+
+/// `input` with each text `$after:WORDS` replaced by the number that a tool last told behind these words, and `$word-after:WORDS` by the
+/// word.
+fn fill_placeholders(input: Value, said: &[RequestText]) -> Value {
+    match input {
+        Value::String(text) => match (text.strip_prefix(NUMBER), text.strip_prefix(WORD)) {
+            (Some(words), _) => value_after(words, said, |word| word.parse::<u64>().ok().map(Value::from)),
+            (_, Some(words)) => value_after(words, said, |word| Some(word.into())),
+            _ => Value::String(text),
+        },
+        Value::Array(values) => values.into_iter().map(|value| fill_placeholders(value, said)).collect(),
+        Value::Object(map) => {
+            map.into_iter().map(|(name, value)| (name, fill_placeholders(value, said))).collect()
+        }
+        other => other,
+    }
 }
 
-fn streamed(wire: String) -> Response {
+/// The value that `read` makes of the word that a tool last told behind `words`; nothing where no tool did.
+fn value_after(words: &str, said: &[RequestText], read: fn(&str) -> Option<Value>) -> Value {
+    let told = said.iter().rev().filter(|said| said.role == "tool");
+    told.filter_map(|said| said.text.rsplit_once(words))
+        .find_map(|(_, rest)| {
+            let word = rest.trim_start().split(|c: char| !c.is_ascii_alphanumeric()).next()?;
+            Some(word).filter(|word| !word.is_empty()).and_then(read)
+        })
+        .unwrap_or_default()
+}
+
+/// Reports whether a tool is among the offered ones, by its own name or by that of its namespace before a dot.
+fn is_offered(offered: &[&str], tool: &str) -> bool {
+    offered.contains(&listed_name(tool))
+}
+
+/// The name under which a request lists a tool: its own, or that of its namespace before a dot.
+fn listed_name(tool: &str) -> &str {
+    tool.split_once('.').map_or(tool, |(namespace, _)| namespace)
+}
+
+fn stream_response(wire: String) -> Response {
     let headers = [(header::CONTENT_TYPE, "text/event-stream"), (header::CACHE_CONTROL, "no-cache")];
     (headers, wire).into_response()
 }
 
-fn scripted_error(dialect: Dialect, status: u16) -> Response {
+fn scripted_error(dialect: ModelDialect, status: u16) -> Response {
     let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    let mut response = json_response(status, &dialect.error(status.as_u16()));
+    let mut response = json_response(status, &dialect.error_body(status.as_u16()));
     if status == StatusCode::TOO_MANY_REQUESTS {
         response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
     }
@@ -167,7 +241,7 @@ fn scripted_error(dialect: Dialect, status: u16) -> Response {
 }
 
 /// Token counts, model lists, and the `HEAD` with which clients look whether anybody is there.
-fn other(method: &Method, rest: &str) -> Response {
+fn answer_other(method: &Method, rest: &str) -> Response {
     let model = json!({
         "id": MODEL,
         "object": "model",
@@ -178,10 +252,10 @@ fn other(method: &Method, rest: &str) -> Response {
         "created_at": "2026-01-01T00:00:00Z",
     });
     if *method == Method::POST && rest.ends_with("/count_tokens") {
-        return json_response(StatusCode::OK, &json!({"input_tokens": Usage::default().input}));
+        return json_response(StatusCode::OK, &json!({"input_tokens": ReplyUsage::default().input}));
     }
     if *method == Method::POST && rest.ends_with(":countTokens") {
-        return json_response(StatusCode::OK, &json!({"totalTokens": Usage::default().input}));
+        return json_response(StatusCode::OK, &json!({"totalTokens": ReplyUsage::default().input}));
     }
     if *method == Method::HEAD {
         return StatusCode::OK.into_response();
@@ -214,15 +288,19 @@ fn json_response(status: StatusCode, value: &Value) -> Response {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Scenario;
+    use crate::model::ModelScenario;
 
-    fn tool(command: &str) -> Reply {
-        Reply::Tool { command: command.to_owned() }
+    fn tool(command: &str) -> ScriptedReply {
+        ScriptedReply::Tool { command: command.to_owned() }
+    }
+
+    fn none() -> BTreeSet<String> {
+        BTreeSet::new()
     }
 
     #[test]
     fn a_script_goes_on_over_prompts_only_when_it_counts_the_conversation() {
-        let script = Script::new([tool("one"), tool("two"), tool("three")]);
+        let script = ModelScript::new([tool("one"), tool("two"), tool("three")]);
         let request = json!({"messages": [
             {"role": "user", "content": "a"},
             {"role": "assistant", "content": [{"type": "tool_use"}]},
@@ -230,13 +308,47 @@ mod tests {
             {"role": "assistant", "content": "done"},
             {"role": "user", "content": "b"},
         ]});
-        assert_eq!(plan(&script, Dialect::Anthropic, &request).0, tool("one"));
-        assert_eq!(plan(&script.over_conversation(), Dialect::Anthropic, &request).0, tool("three"));
+        assert_eq!(plan_reply(&script, ModelDialect::Anthropic, &request, &none()).0, tool("one"));
+        assert_eq!(
+            plan_reply(&script.over_conversation(), ModelDialect::Anthropic, &request, &none()).0,
+            tool("three")
+        );
+    }
+
+    #[test]
+    fn a_number_that_a_tool_told_stands_in_a_later_call() {
+        let told = |text: &str| RequestText { role: "tool".to_owned(), text: text.to_owned() };
+        let said = [told("running with session ID 7\n"), told("running with session ID 63155 | x")];
+        let input = json!({"id": "$after:session ID ", "chars": "x", "none": ["$after:process "]});
+        assert_eq!(fill_placeholders(input, &said), json!({"id": 63155, "chars": "x", "none": [null]}));
+        let said = [told("Scheduled recurring job 23149009 (daily)")];
+        let input = json!([
+            "$word-after:recurring job ",
+            "$after:recurring job ",
+            "$word-after:job 23149009 (daily)"
+        ]);
+        assert_eq!(fill_placeholders(input, &said), json!(["23149009", 23_149_009, null]));
+    }
+
+    #[test]
+    fn a_call_that_is_not_offered_is_passed_over_where_the_script_says_so() {
+        let call = |tool: &str| ScriptedReply::Call { tool: tool.to_owned(), input: json!({}) };
+        let script = ModelScript::new([call("Gone"), call("Read"), tool("one")]);
+        let request = json!({"tools": [{"name": "Read"}], "messages": [{"role": "user", "content": "a"}]});
+        assert_eq!(plan_reply(&script, ModelDialect::Anthropic, &request, &none()).0, call("Gone"));
+        let script = script.with_skipping();
+        assert_eq!(plan_reply(&script, ModelDialect::Anthropic, &request, &none()).0, call("Read"));
+        let known = BTreeSet::from(["Gone".to_owned()]);
+        assert_eq!(
+            plan_reply(&script, ModelDialect::Anthropic, &request, &known).0,
+            call("Gone"),
+            "it was offered before"
+        );
     }
 
     #[test]
     fn every_dialect_reaches_the_second_step_after_a_tool_result() {
-        let script = Scenario::Tool.script("id").unwrap();
+        let script = ModelScenario::Tool.to_script("id").unwrap();
         let anthropic = json!({"messages": [
             {"role": "user", "content": "a"},
             {"role": "assistant", "content": [{"type": "tool_use"}]},
@@ -253,11 +365,17 @@ mod tests {
             {"role": "assistant", "tool_calls": []},
             {"role": "tool", "content": "r"},
         ]});
-        for (dialect, request) in
-            [(Dialect::Anthropic, anthropic), (Dialect::Responses, responses), (Dialect::Chat, chat)]
-        {
-            assert_eq!(plan(&script, dialect, &request).0, Reply::Text(DONE.to_owned()), "{dialect:?}");
-            assert_eq!(plan(&script, dialect, &json!({})).0, tool("id"), "{dialect:?}");
+        for (dialect, request) in [
+            (ModelDialect::Anthropic, anthropic),
+            (ModelDialect::Responses, responses),
+            (ModelDialect::Chat, chat),
+        ] {
+            assert_eq!(
+                plan_reply(&script, dialect, &request, &none()).0,
+                ScriptedReply::Text(DONE.to_owned()),
+                "{dialect:?}"
+            );
+            assert_eq!(plan_reply(&script, dialect, &json!({}), &none()).0, tool("id"), "{dialect:?}");
         }
     }
 }

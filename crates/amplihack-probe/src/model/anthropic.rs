@@ -2,62 +2,69 @@
 
 use serde_json::{Value, json};
 
-use super::dialect::{Answer, Said, Turn, items, texts};
-use super::script::Usage;
-use super::sse::Event;
+use super::dialect::{ModelAnswer, ModelMessageKind, RequestText, content_texts, list_items};
+use super::script::ReplyUsage;
+use super::sse::SseEvent;
 
-/// What each message is. A message with any tool result is one; Claude Code's reminders have the role `system`.
-pub(crate) fn turns(request: &Value) -> Vec<Turn> {
-    items(&request["messages"])
+/// The kind of each message. A message with any tool result is one; Claude Code's reminders have the role `system`.
+pub(crate) fn message_kinds(request: &Value) -> Vec<ModelMessageKind> {
+    list_items(&request["messages"])
         .iter()
         .map(|message| match message["role"].as_str() {
-            Some("assistant") => Turn::Model,
-            Some("user") if items(&message["content"]).iter().any(|block| block["type"] == "tool_result") => {
-                Turn::ToolResult
+            Some("assistant") => ModelMessageKind::Model,
+            Some("user")
+                if list_items(&message["content"]).iter().any(|block| block["type"] == "tool_result") =>
+            {
+                ModelMessageKind::ToolResult
             }
-            Some("user") => Turn::Prompt,
-            _ => Turn::Other,
+            Some("user") => ModelMessageKind::Prompt,
+            _ => ModelMessageKind::Other,
         })
         .collect()
 }
 
 /// Every text of the system prompt and the messages; tool results count as role `tool`.
-pub(crate) fn said(request: &Value) -> Vec<Said> {
-    let mut said = texts("system", &request["system"]);
-    for message in items(&request["messages"]) {
-        said.extend(texts(message["role"].as_str().unwrap_or_default(), &message["content"]));
-        for block in items(&message["content"]).iter().filter(|block| block["type"] == "tool_result") {
-            said.extend(texts("tool", &block["content"]));
+pub(crate) fn request_texts(request: &Value) -> Vec<RequestText> {
+    let mut said = content_texts("system", &request["system"]);
+    for message in list_items(&request["messages"]) {
+        said.extend(content_texts(message["role"].as_str().unwrap_or_default(), &message["content"]));
+        for block in list_items(&message["content"]).iter().filter(|block| block["type"] == "tool_result") {
+            said.extend(content_texts("tool", &block["content"]));
         }
     }
     said
 }
 
 /// The whole message.
-pub(crate) fn whole(request: &Value, answer: &Answer, id: &str, usage: Usage) -> Value {
-    let mut message = opening(request, id, usage);
-    message["content"] = json!([block(answer)]);
+pub(crate) fn whole_answer(request: &Value, answer: &ModelAnswer, id: &str, usage: ReplyUsage) -> Value {
+    let mut message = opening_message(request, id, usage);
+    message["content"] = json!([content_block(answer)]);
     message["stop_reason"] = json!(stop_reason(answer));
     message["usage"]["output_tokens"] = json!(usage.output);
     message
 }
 
 /// The message in the full set of stream events.
-pub(crate) fn events(request: &Value, answer: &Answer, id: &str, usage: Usage) -> Vec<Event> {
-    let mut start = block(answer);
+pub(crate) fn stream_events(
+    request: &Value,
+    answer: &ModelAnswer,
+    id: &str,
+    usage: ReplyUsage,
+) -> Vec<SseEvent> {
+    let mut start = content_block(answer);
     let delta = match answer {
-        Answer::Text(text) => {
+        ModelAnswer::Text(text) => {
             start["text"] = json!("");
             json!({"type": "text_delta", "text": text})
         }
-        Answer::Call { input, .. } => {
+        ModelAnswer::Call { input, .. } => {
             start["input"] = json!({});
             json!({"type": "input_json_delta", "partial_json": input.to_string()})
         }
     };
     let ending = json!({"stop_reason": stop_reason(answer), "stop_sequence": null});
     [
-        ("message_start", json!({"message": opening(request, id, usage)})),
+        ("message_start", json!({"message": opening_message(request, id, usage)})),
         ("content_block_start", json!({"index": 0, "content_block": start})),
         ("content_block_delta", json!({"index": 0, "delta": delta})),
         ("content_block_stop", json!({"index": 0})),
@@ -67,13 +74,13 @@ pub(crate) fn events(request: &Value, answer: &Answer, id: &str, usage: Usage) -
     .into_iter()
     .map(|(name, mut data)| {
         data["type"] = json!(name);
-        Event::Named(name, data)
+        SseEvent::Named(name, data)
     })
     .collect()
 }
 
 /// The message as it begins: no content, and output tokens not counted yet.
-fn opening(request: &Value, id: &str, usage: Usage) -> Value {
+fn opening_message(request: &Value, id: &str, usage: ReplyUsage) -> Value {
     json!({
         "id": format!("msg_{id}"),
         "type": "message",
@@ -91,19 +98,19 @@ fn opening(request: &Value, id: &str, usage: Usage) -> Value {
     })
 }
 
-fn block(answer: &Answer) -> Value {
+fn content_block(answer: &ModelAnswer) -> Value {
     match answer {
-        Answer::Text(text) => json!({"type": "text", "text": text}),
-        Answer::Call { id, tool, input } => {
+        ModelAnswer::Text(text) => json!({"type": "text", "text": text}),
+        ModelAnswer::Call { id, tool, input } => {
             json!({"type": "tool_use", "id": format!("toolu_{id}"), "name": tool, "input": input})
         }
     }
 }
 
-fn stop_reason(answer: &Answer) -> &'static str {
+fn stop_reason(answer: &ModelAnswer) -> &'static str {
     match answer {
-        Answer::Text(_) => "end_turn",
-        Answer::Call { .. } => "tool_use",
+        ModelAnswer::Text(_) => "end_turn",
+        ModelAnswer::Call { .. } => "tool_use",
     }
 }
 
@@ -111,8 +118,8 @@ fn stop_reason(answer: &Answer) -> &'static str {
 mod tests {
     use super::*;
 
-    fn call() -> Answer {
-        Answer::shell("1".to_owned(), "Bash", "id")
+    fn call() -> ModelAnswer {
+        ModelAnswer::shell_call("1".to_owned(), "Bash", "id")
     }
 
     #[test]
@@ -123,7 +130,15 @@ mod tests {
             {"role": "user", "content": [{"type": "tool_result"}, {"type": "text", "text": "note"}]},
             {"role": "system", "content": "reminder"},
         ]});
-        assert_eq!(turns(&request), [Turn::Prompt, Turn::Model, Turn::ToolResult, Turn::Other]);
+        assert_eq!(
+            message_kinds(&request),
+            [
+                ModelMessageKind::Prompt,
+                ModelMessageKind::Model,
+                ModelMessageKind::ToolResult,
+                ModelMessageKind::Other
+            ]
+        );
     }
 
     #[test]
@@ -133,7 +148,7 @@ mod tests {
             {"role": "user", "content": [{"type": "tool_result", "content": [{"type": "text", "text": "R"}]}]},
             {"role": "user", "content": [{"type": "tool_result", "content": "R2"}]},
         ]});
-        let said: Vec<_> = said(&request).into_iter().map(|said| (said.role, said.text)).collect();
+        let said: Vec<_> = request_texts(&request).into_iter().map(|said| (said.role, said.text)).collect();
         let pair = |role: &str, text: &str| (role.to_owned(), text.to_owned());
         assert_eq!(said, [pair("system", "S"), pair("user", "P"), pair("tool", "R"), pair("tool", "R2")]);
     }
@@ -141,12 +156,12 @@ mod tests {
     #[test]
     fn the_stream_adds_up_to_the_whole() {
         let request = json!({"model": "m"});
-        let names = |events: &[Event]| -> Vec<&str> {
-            let name = |event: &Event| if let Event::Named(name, _) = event { *name } else { "" };
+        let names = |events: &[SseEvent]| -> Vec<&str> {
+            let name = |event: &SseEvent| if let SseEvent::Named(name, _) = event { *name } else { "" };
             events.iter().map(name).collect()
         };
-        let events = events(&request, &call(), "7", Usage::default());
-        let whole = whole(&request, &call(), "7", Usage::default());
+        let events = stream_events(&request, &call(), "7", ReplyUsage::default());
+        let whole = whole_answer(&request, &call(), "7", ReplyUsage::default());
         assert_eq!(
             names(&events),
             [
@@ -158,7 +173,7 @@ mod tests {
                 "message_stop"
             ]
         );
-        let Event::Named(_, delta) = &events[2] else { panic!("{events:?}") };
+        let SseEvent::Named(_, delta) = &events[2] else { panic!("{events:?}") };
         let input: Value = serde_json::from_str(delta["delta"]["partial_json"].as_str().unwrap()).unwrap();
         assert_eq!(whole["content"][0]["input"], input);
         assert_eq!(whole["stop_reason"], "tool_use");

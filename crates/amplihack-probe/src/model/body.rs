@@ -9,7 +9,7 @@ pub(crate) const LIMIT: usize = 32 << 20;
 ///
 /// Errors: [`io::ErrorKind::Unsupported`] for an encoding other than gzip, zstd and identity,
 /// [`io::ErrorKind::FileTooLarge`] beyond [`LIMIT`], any other kind for broken data.
-pub(crate) fn decode(raw: Vec<u8>, encoding: Option<&str>) -> io::Result<Vec<u8>> {
+pub(crate) fn decode_body(raw: Vec<u8>, encoding: Option<&str>) -> io::Result<Vec<u8>> {
     match encoding.unwrap_or_default().trim().to_ascii_lowercase().as_str() {
         "" | "identity" => Ok(raw),
         "gzip" | "x-gzip" => read_limited(flate2::read::MultiGzDecoder::new(raw.as_slice())),
@@ -44,12 +44,12 @@ mod tests {
     #[test]
     fn encodings_are_undone() {
         let text = b"it's $HOME".to_vec();
-        assert_eq!(decode(text.clone(), None).unwrap(), text);
-        assert_eq!(decode(gzip(&text), Some("GZIP")).unwrap(), text);
-        assert_eq!(decode(zstd::encode_all(text.as_slice(), 1).unwrap(), Some("zstd")).unwrap(), text);
-        assert_eq!(decode(text.clone(), Some("br")).unwrap_err().kind(), io::ErrorKind::Unsupported);
-        decode(text.clone(), Some("gzip")).unwrap_err();
-        decode(text, Some("zstd")).unwrap_err();
+        assert_eq!(decode_body(text.clone(), None).unwrap(), text);
+        assert_eq!(decode_body(gzip(&text), Some("GZIP")).unwrap(), text);
+        assert_eq!(decode_body(zstd::encode_all(text.as_slice(), 1).unwrap(), Some("zstd")).unwrap(), text);
+        assert_eq!(decode_body(text.clone(), Some("br")).unwrap_err().kind(), io::ErrorKind::Unsupported);
+        decode_body(text.clone(), Some("gzip")).unwrap_err();
+        decode_body(text, Some("zstd")).unwrap_err();
     }
 
     #[test]
@@ -57,8 +57,8 @@ mod tests {
         let huge = vec![0_u8; LIMIT + 1];
         let packed = zstd::encode_all(huge.as_slice(), 1).unwrap();
         assert!(packed.len() < LIMIT / 100);
-        assert_eq!(decode(packed, Some("zstd")).unwrap_err().kind(), io::ErrorKind::FileTooLarge);
-        assert_eq!(decode(gzip(&huge), Some("gzip")).unwrap_err().kind(), io::ErrorKind::FileTooLarge);
-        assert_eq!(decode(gzip(&huge[1..]), Some("gzip")).unwrap().len(), LIMIT);
+        assert_eq!(decode_body(packed, Some("zstd")).unwrap_err().kind(), io::ErrorKind::FileTooLarge);
+        assert_eq!(decode_body(gzip(&huge), Some("gzip")).unwrap_err().kind(), io::ErrorKind::FileTooLarge);
+        assert_eq!(decode_body(gzip(&huge[1..]), Some("gzip")).unwrap().len(), LIMIT);
     }
 }

@@ -2,51 +2,58 @@
 
 use serde_json::{Value, json};
 
-use super::dialect::{Answer, Said, Turn, items, texts};
-use super::script::Usage;
-use super::sse::Event;
+use super::dialect::{ModelAnswer, ModelMessageKind, RequestText, content_texts, list_items};
+use super::script::ReplyUsage;
+use super::sse::SseEvent;
 
-/// What each message is.
-pub(crate) fn turns(request: &Value) -> Vec<Turn> {
-    items(&request["messages"])
+/// The kind of each message.
+pub(crate) fn message_kinds(request: &Value) -> Vec<ModelMessageKind> {
+    list_items(&request["messages"])
         .iter()
         .map(|message| match message["role"].as_str() {
-            Some("user") => Turn::Prompt,
-            Some("assistant") => Turn::Model,
-            Some("tool" | "function") => Turn::ToolResult,
-            _ => Turn::Other,
+            Some("user") => ModelMessageKind::Prompt,
+            Some("assistant") => ModelMessageKind::Model,
+            Some("tool" | "function") => ModelMessageKind::ToolResult,
+            _ => ModelMessageKind::Other,
         })
         .collect()
 }
 
 /// Every text of the messages.
-pub(crate) fn said(request: &Value) -> Vec<Said> {
-    items(&request["messages"])
+pub(crate) fn request_texts(request: &Value) -> Vec<RequestText> {
+    list_items(&request["messages"])
         .iter()
-        .flat_map(|message| texts(message["role"].as_str().unwrap_or_default(), &message["content"]))
+        .flat_map(|message| content_texts(message["role"].as_str().unwrap_or_default(), &message["content"]))
         .collect()
 }
 
 /// The whole completion.
-pub(crate) fn whole(request: &Value, answer: &Answer, id: &str, usage: Usage) -> Value {
+pub(crate) fn whole_answer(request: &Value, answer: &ModelAnswer, id: &str, usage: ReplyUsage) -> Value {
     let message = match answer {
-        Answer::Text(text) => json!({"role": "assistant", "content": text}),
-        Answer::Call { .. } => json!({"role": "assistant", "content": null, "tool_calls": [call(answer)]}),
+        ModelAnswer::Text(text) => json!({"role": "assistant", "content": text}),
+        ModelAnswer::Call { .. } => {
+            json!({"role": "assistant", "content": null, "tool_calls": [tool_call_object(answer)]})
+        }
     };
     let choice = json!({"index": 0, "message": message, "finish_reason": finish_reason(answer)});
-    object(request, id, "chat.completion", &[choice], tokens(usage))
+    completion_object(request, id, "chat.completion", &[choice], usage_object(usage))
 }
 
 /// The completion in chunks: role, content, finish reason, usage, end mark.
-pub(crate) fn events(request: &Value, answer: &Answer, id: &str, usage: Usage) -> Vec<Event> {
+pub(crate) fn stream_events(
+    request: &Value,
+    answer: &ModelAnswer,
+    id: &str,
+    usage: ReplyUsage,
+) -> Vec<SseEvent> {
     let chunk = |delta: Value, finish: Value| {
         let choice = json!({"index": 0, "delta": delta, "finish_reason": finish});
-        Event::Data(object(request, id, "chat.completion.chunk", &[choice], Value::Null))
+        SseEvent::Data(completion_object(request, id, "chat.completion.chunk", &[choice], Value::Null))
     };
     let said = match answer {
-        Answer::Text(text) => json!({"content": text}),
-        Answer::Call { .. } => {
-            let mut call = call(answer);
+        ModelAnswer::Text(text) => json!({"content": text}),
+        ModelAnswer::Call { .. } => {
+            let mut call = tool_call_object(answer);
             call["index"] = json!(0);
             json!({"tool_calls": [call]})
         }
@@ -55,12 +62,12 @@ pub(crate) fn events(request: &Value, answer: &Answer, id: &str, usage: Usage) -
         chunk(json!({"role": "assistant", "content": ""}), Value::Null),
         chunk(said, Value::Null),
         chunk(json!({}), json!(finish_reason(answer))),
-        Event::Data(object(request, id, "chat.completion.chunk", &[], tokens(usage))),
-        Event::Done,
+        SseEvent::Data(completion_object(request, id, "chat.completion.chunk", &[], usage_object(usage))),
+        SseEvent::Done,
     ]
 }
 
-fn object(request: &Value, id: &str, kind: &str, choices: &[Value], usage: Value) -> Value {
+fn completion_object(request: &Value, id: &str, kind: &str, choices: &[Value], usage: Value) -> Value {
     let mut object = json!({
         "id": format!("chatcmpl-{id}"),
         "object": kind,
@@ -74,7 +81,7 @@ fn object(request: &Value, id: &str, kind: &str, choices: &[Value], usage: Value
     object
 }
 
-fn tokens(usage: Usage) -> Value {
+fn usage_object(usage: ReplyUsage) -> Value {
     let prompt = usage.input + usage.cached;
     json!({
         "prompt_tokens": prompt,
@@ -84,16 +91,16 @@ fn tokens(usage: Usage) -> Value {
     })
 }
 
-fn call(answer: &Answer) -> Value {
-    let Answer::Call { id, tool, input } = answer else { return Value::Null };
+fn tool_call_object(answer: &ModelAnswer) -> Value {
+    let ModelAnswer::Call { id, tool, input } = answer else { return Value::Null };
     let function = json!({"name": tool, "arguments": input.to_string()});
     json!({"id": format!("call_{id}"), "type": "function", "function": function})
 }
 
-fn finish_reason(answer: &Answer) -> &'static str {
+fn finish_reason(answer: &ModelAnswer) -> &'static str {
     match answer {
-        Answer::Text(_) => "stop",
-        Answer::Call { .. } => "tool_calls",
+        ModelAnswer::Text(_) => "stop",
+        ModelAnswer::Call { .. } => "tool_calls",
     }
 }
 
@@ -109,27 +116,35 @@ mod tests {
             {"role": "assistant", "content": null, "tool_calls": []},
             {"role": "tool", "content": "R"},
         ]});
-        assert_eq!(turns(&request), [Turn::Other, Turn::Prompt, Turn::Model, Turn::ToolResult]);
+        assert_eq!(
+            message_kinds(&request),
+            [
+                ModelMessageKind::Other,
+                ModelMessageKind::Prompt,
+                ModelMessageKind::Model,
+                ModelMessageKind::ToolResult
+            ]
+        );
         let said: Vec<_> =
-            said(&request).into_iter().map(|said| format!("{}={}", said.role, said.text)).collect();
+            request_texts(&request).into_iter().map(|said| format!("{}={}", said.role, said.text)).collect();
         assert_eq!(said, ["system=S", "user=P", "tool=R"]);
     }
 
     #[test]
     fn chunks_carry_the_call_then_the_usage_then_the_end() {
-        let answer = Answer::shell("1".to_owned(), "bash", "id");
+        let answer = ModelAnswer::shell_call("1".to_owned(), "bash", "id");
         let request = json!({"model": "m"});
-        let events = events(&request, &answer, "7", Usage::default());
-        let Event::Data(said) = &events[1] else { panic!("{events:?}") };
+        let events = stream_events(&request, &answer, "7", ReplyUsage::default());
+        let SseEvent::Data(said) = &events[1] else { panic!("{events:?}") };
         let mut called = said["choices"][0]["delta"]["tool_calls"][0].clone();
         assert_eq!(called.as_object_mut().unwrap().remove("index"), Some(json!(0)));
-        let whole = whole(&request, &answer, "7", Usage::default());
+        let whole = whole_answer(&request, &answer, "7", ReplyUsage::default());
         assert_eq!(whole["choices"][0]["message"]["tool_calls"][0], called);
-        let Event::Data(last) = &events[3] else { panic!("{events:?}") };
+        let SseEvent::Data(last) = &events[3] else { panic!("{events:?}") };
         assert_eq!(last["usage"], whole["usage"]);
         assert_eq!(last["usage"]["prompt_tokens"], 14, "OpenAI counts cached tokens as input");
-        assert_eq!(events[4], Event::Done);
-        let Event::Data(finish) = &events[2] else { panic!("{events:?}") };
+        assert_eq!(events[4], SseEvent::Done);
+        let SseEvent::Data(finish) = &events[2] else { panic!("{events:?}") };
         assert_eq!(finish["choices"][0]["finish_reason"], "tool_calls");
     }
 }

@@ -2,17 +2,17 @@
 
 use serde_json::{Value, json};
 
-use super::script::Usage;
-use super::sse::Event;
+use super::script::ReplyUsage;
+use super::sse::SseEvent;
 use super::{anthropic, chat, gemini, responses};
 
-/// How the path of a call ends that wants Gemini's answer as a stream.
+/// The end of the path of a call that wants Gemini's answer as a stream.
 const STREAM: &str = ":streamGenerateContent";
 
 /// The API that a client speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Dialect {
+pub enum ModelDialect {
     /// Anthropic Messages: `…/messages`.
     Anthropic,
     /// OpenAI Responses: `…/responses`.
@@ -23,9 +23,9 @@ pub enum Dialect {
     Gemini,
 }
 
-impl Dialect {
+impl ModelDialect {
     /// The dialect of a model call to this path, `None` for any other path.
-    pub(crate) fn of_path(path: &str) -> Option<Self> {
+    pub(crate) fn from_path(path: &str) -> Option<Self> {
         if path.ends_with("/messages") {
             Some(Self::Anthropic)
         } else if path.ends_with("/responses") {
@@ -39,8 +39,8 @@ impl Dialect {
         }
     }
 
-    /// Whether a call to this path wants its answer as a stream.
-    pub(crate) fn streams(self, path: &str, request: &Value) -> bool {
+    /// Reports whether a call to this path wants its answer as a stream.
+    pub(crate) fn wants_stream(self, path: &str, request: &Value) -> bool {
         match self {
             Self::Gemini => path.ends_with(STREAM),
             Self::Anthropic | Self::Responses | Self::Chat => request["stream"] == json!(true),
@@ -48,60 +48,87 @@ impl Dialect {
     }
 
     /// The names of the tools that a request offers.
-    pub(crate) fn tools(self, request: &Value) -> Vec<&str> {
-        let named =
-            |name: fn(&Value) -> Option<&str>| items(&request["tools"]).iter().filter_map(name).collect();
+    pub(crate) fn tool_names(self, request: &Value) -> Vec<&str> {
+        let named = |name: fn(&Value) -> Option<&str>| {
+            list_items(&request["tools"]).iter().filter_map(name).collect()
+        };
         match self {
             Self::Anthropic => named(|tool| tool["name"].as_str()),
             // Built-in tools such as `local_shell` have a type instead of a name.
             Self::Responses => named(|tool| tool["name"].as_str().or_else(|| tool["type"].as_str())),
             Self::Chat => named(|tool| tool["function"]["name"].as_str()),
-            Self::Gemini => gemini::tools(request),
+            Self::Gemini => gemini::declared_tools(request),
         }
     }
 
-    /// What each message of a request is, in order.
-    pub(crate) fn turns(self, request: &Value) -> Vec<Turn> {
+    /// The names of the tools that a request offers, each with its namespace and a dot where it has one.
+    pub(crate) fn offered_tools(self, request: &Value) -> Vec<String> {
+        if self != Self::Responses {
+            return self.tool_names(request).into_iter().map(str::to_owned).collect();
+        }
+        let names = |tool: &Value| {
+            let name = tool["name"].as_str().or_else(|| tool["type"].as_str()).unwrap_or_default().to_owned();
+            let inner = list_items(&tool["tools"]).iter().filter_map(|inner| inner["name"].as_str());
+            let inner: Vec<String> = inner.map(|inner| format!("{name}.{inner}")).collect();
+            if inner.is_empty() { vec![name] } else { inner }
+        };
+        list_items(&request["tools"]).iter().flat_map(names).collect()
+    }
+
+    /// The kind of each message of a request, in order.
+    pub(crate) fn message_kinds(self, request: &Value) -> Vec<ModelMessageKind> {
         match self {
-            Self::Anthropic => anthropic::turns(request),
-            Self::Responses => responses::turns(request),
-            Self::Chat => chat::turns(request),
-            Self::Gemini => gemini::turns(request),
+            Self::Anthropic => anthropic::message_kinds(request),
+            Self::Responses => responses::message_kinds(request),
+            Self::Chat => chat::message_kinds(request),
+            Self::Gemini => gemini::message_kinds(request),
         }
     }
 
     /// Every text in a request's instructions and messages, with its role.
-    pub(crate) fn said(self, request: &Value) -> Vec<Said> {
+    pub(crate) fn request_texts(self, request: &Value) -> Vec<RequestText> {
         match self {
-            Self::Anthropic => anthropic::said(request),
-            Self::Responses => responses::said(request),
-            Self::Chat => chat::said(request),
-            Self::Gemini => gemini::said(request),
+            Self::Anthropic => anthropic::request_texts(request),
+            Self::Responses => responses::request_texts(request),
+            Self::Chat => chat::request_texts(request),
+            Self::Gemini => gemini::request_texts(request),
         }
     }
 
     /// The answer as a stream of events; `id` is its own among all answers of the run.
-    pub(crate) fn events(self, request: &Value, answer: &Answer, id: &str, usage: Usage) -> Vec<Event> {
+    pub(crate) fn stream_events(
+        self,
+        request: &Value,
+        answer: &ModelAnswer,
+        id: &str,
+        usage: ReplyUsage,
+    ) -> Vec<SseEvent> {
         match self {
-            Self::Anthropic => anthropic::events(request, answer, id, usage),
-            Self::Responses => responses::events(request, answer, id, usage),
-            Self::Chat => chat::events(request, answer, id, usage),
-            Self::Gemini => gemini::events(request, answer, id, usage),
+            Self::Anthropic => anthropic::stream_events(request, answer, id, usage),
+            Self::Responses => responses::stream_events(request, answer, id, usage),
+            Self::Chat => chat::stream_events(request, answer, id, usage),
+            Self::Gemini => gemini::stream_events(request, answer, id, usage),
         }
     }
 
     /// The answer as one JSON object; `id` is its own among all answers of the run.
-    pub(crate) fn whole(self, request: &Value, answer: &Answer, id: &str, usage: Usage) -> Value {
+    pub(crate) fn whole_answer(
+        self,
+        request: &Value,
+        answer: &ModelAnswer,
+        id: &str,
+        usage: ReplyUsage,
+    ) -> Value {
         match self {
-            Self::Anthropic => anthropic::whole(request, answer, id, usage),
-            Self::Responses => responses::whole(request, answer, id, usage),
-            Self::Chat => chat::whole(request, answer, id, usage),
-            Self::Gemini => gemini::whole(request, answer, id, usage),
+            Self::Anthropic => anthropic::whole_answer(request, answer, id, usage),
+            Self::Responses => responses::whole_answer(request, answer, id, usage),
+            Self::Chat => chat::whole_answer(request, answer, id, usage),
+            Self::Gemini => gemini::whole_answer(request, answer, id, usage),
         }
     }
 
     /// The body of an HTTP error.
-    pub(crate) fn error(self, status: u16) -> Value {
+    pub(crate) fn error_body(self, status: u16) -> Value {
         let kind = match status {
             400 => "invalid_request_error",
             401 => "authentication_error",
@@ -117,30 +144,30 @@ impl Dialect {
             Self::Responses | Self::Chat => {
                 json!({"error": {"message": message, "type": kind, "param": null, "code": kind}})
             }
-            Self::Gemini => gemini::error(status, &message),
+            Self::Gemini => gemini::error_body(status, &message),
         }
     }
 }
 
-/// What the model says, before a dialect shapes it.
+/// The answer of the model, before a dialect shapes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Answer {
+pub(crate) enum ModelAnswer {
     /// Text that ends the turn.
     Text(String),
-    /// One tool call; `id` is unique in the run.
+    /// A single tool call; `id` is unique in the run.
     Call { id: String, tool: String, input: Value },
 }
 
-impl Answer {
+impl ModelAnswer {
     /// The call of a shell tool that runs `command`.
-    pub(crate) fn shell(id: String, tool: &str, command: &str) -> Self {
-        Self::Call { id, tool: tool.to_owned(), input: arguments(tool, command) }
+    pub(crate) fn shell_call(id: String, tool: &str, command: &str) -> Self {
+        Self::Call { id, tool: tool.to_owned(), input: shell_arguments(tool, command) }
     }
 }
 
-/// What a message of a request is.
+/// The kind of a message of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Turn {
+pub(crate) enum ModelMessageKind {
     /// The user asks.
     Prompt,
     /// The model spoke or called a tool.
@@ -152,20 +179,20 @@ pub(crate) enum Turn {
 }
 
 /// Model turns in these messages. Neighbouring ones are one turn: some clients split it into several items.
-pub(crate) fn model_turns(turns: &[Turn]) -> usize {
-    let steps: Vec<_> = turns.iter().filter(|turn| **turn != Turn::Other).collect();
-    steps.chunk_by(|a, b| a == b).filter(|group| *group[0] == Turn::Model).count()
+pub(crate) fn model_turns(turns: &[ModelMessageKind]) -> usize {
+    let steps: Vec<_> = turns.iter().filter(|turn| **turn != ModelMessageKind::Other).collect();
+    steps.chunk_by(|a, b| a == b).filter(|group| *group[0] == ModelMessageKind::Model).count()
 }
 
 /// The messages after the last prompt.
-pub(crate) fn since_prompt(turns: &[Turn]) -> &[Turn] {
-    let start = turns.iter().rposition(|turn| *turn == Turn::Prompt).map_or(0, |last| last + 1);
+pub(crate) fn since_prompt(turns: &[ModelMessageKind]) -> &[ModelMessageKind] {
+    let start = turns.iter().rposition(|turn| *turn == ModelMessageKind::Prompt).map_or(0, |last| last + 1);
     turns.get(start..).unwrap_or_default()
 }
 
 /// A text in a request and who said it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Said {
+pub struct RequestText {
     /// The role as the client wrote it: `user`, `system`, `developer`, `assistant`, `tool`.
     pub role: String,
     /// The text, unchanged.
@@ -173,8 +200,8 @@ pub struct Said {
 }
 
 /// The texts of a message's content: a string, or a list of parts with a `text` each.
-pub(crate) fn texts(role: &str, content: &Value) -> Vec<Said> {
-    let said = |text: &str| Said { role: role.to_owned(), text: text.to_owned() };
+pub(crate) fn content_texts(role: &str, content: &Value) -> Vec<RequestText> {
+    let said = |text: &str| RequestText { role: role.to_owned(), text: text.to_owned() };
     match content {
         Value::String(text) => vec![said(text)],
         Value::Array(parts) => parts.iter().filter_map(|part| part["text"].as_str()).map(said).collect(),
@@ -183,7 +210,7 @@ pub(crate) fn texts(role: &str, content: &Value) -> Vec<Said> {
 }
 
 /// The elements of a list, none for anything else.
-pub(crate) fn items(value: &Value) -> &[Value] {
+pub(crate) fn list_items(value: &Value) -> &[Value] {
     value.as_array().map(Vec::as_slice).unwrap_or_default()
 }
 
@@ -197,7 +224,7 @@ pub(crate) fn shell_tool(offered: &[&str]) -> Option<&'static str> {
 }
 
 /// The arguments with which this shell tool runs `command`.
-fn arguments(tool: &str, command: &str) -> Value {
+fn shell_arguments(tool: &str, command: &str) -> Value {
     match tool {
         "exec_command" => json!({"cmd": command}),
         "shell" | "local_shell" => json!({"command": ["bash", "-lc", command]}),
@@ -207,7 +234,7 @@ fn arguments(tool: &str, command: &str) -> Value {
 }
 
 /// The call of the file-writing tool among those that a request offers, with this path and text.
-pub(crate) fn write_call(id: String, offered: &[&str], path: &str, text: &str) -> Option<Answer> {
+pub(crate) fn write_call(id: String, offered: &[&str], path: &str, text: &str) -> Option<ModelAnswer> {
     let (tool, input) = [
         ("Write", json!({"file_path": path, "content": text})),
         ("create", json!({"path": path, "file_text": text})),
@@ -215,13 +242,13 @@ pub(crate) fn write_call(id: String, offered: &[&str], path: &str, text: &str) -
     ]
     .into_iter()
     .find(|(tool, _)| offered.contains(tool))?;
-    Some(Answer::Call { id, tool: tool.to_owned(), input })
+    Some(ModelAnswer::Call { id, tool: tool.to_owned(), input })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use Turn::{Model, Other, Prompt, ToolResult};
+    use ModelMessageKind::{Model, Other, Prompt, ToolResult};
 
     #[test]
     fn steps_are_counted_from_the_last_prompt_or_from_the_start() {
@@ -233,31 +260,31 @@ mod tests {
 
     #[test]
     fn paths_name_the_dialect() {
-        assert_eq!(Dialect::of_path("/v1/messages"), Some(Dialect::Anthropic));
-        assert_eq!(Dialect::of_path("/responses"), Some(Dialect::Responses));
-        assert_eq!(Dialect::of_path("/v1/chat/completions"), Some(Dialect::Chat));
+        assert_eq!(ModelDialect::from_path("/v1/messages"), Some(ModelDialect::Anthropic));
+        assert_eq!(ModelDialect::from_path("/responses"), Some(ModelDialect::Responses));
+        assert_eq!(ModelDialect::from_path("/v1/chat/completions"), Some(ModelDialect::Chat));
         let stream = "/v1beta/models/m:streamGenerateContent";
-        assert_eq!(Dialect::of_path(stream), Some(Dialect::Gemini));
-        assert!(Dialect::Gemini.streams(stream, &Value::Null));
-        assert_eq!(Dialect::of_path("/v1beta/models/m:countTokens"), None);
-        assert_eq!(Dialect::of_path("/v1/messages/count_tokens"), None);
-        assert_eq!(Dialect::of_path("/v1/models"), None);
+        assert_eq!(ModelDialect::from_path(stream), Some(ModelDialect::Gemini));
+        assert!(ModelDialect::Gemini.wants_stream(stream, &Value::Null));
+        assert_eq!(ModelDialect::from_path("/v1beta/models/m:countTokens"), None);
+        assert_eq!(ModelDialect::from_path("/v1/messages/count_tokens"), None);
+        assert_eq!(ModelDialect::from_path("/v1/models"), None);
     }
 
     #[test]
     fn tools_are_found_by_name_and_called_in_their_own_shapes() {
         assert_eq!(shell_tool(&["Read", "bash", "Bash"]), Some("Bash"));
         assert_eq!(shell_tool(&["Read"]), None);
-        assert_eq!(arguments("exec_command", "id"), json!({"cmd": "id"}));
-        assert_eq!(arguments("shell", "id")["command"], json!(["bash", "-lc", "id"]));
-        assert_eq!(arguments("bash", "id")["command"], "id");
+        assert_eq!(shell_arguments("exec_command", "id"), json!({"cmd": "id"}));
+        assert_eq!(shell_arguments("shell", "id")["command"], json!(["bash", "-lc", "id"]));
+        assert_eq!(shell_arguments("bash", "id")["command"], "id");
         let call = write_call("1".to_owned(), &["bash", "create"], "/f", "t");
         let input = json!({"path": "/f", "file_text": "t"});
-        assert_eq!(call, Some(Answer::Call { id: "1".to_owned(), tool: "create".to_owned(), input }));
+        assert_eq!(call, Some(ModelAnswer::Call { id: "1".to_owned(), tool: "create".to_owned(), input }));
         assert_eq!(write_call("1".to_owned(), &["bash"], "/f", "t"), None);
         let request = json!({"tools": [{"type": "local_shell"}, {"type": "function", "name": "f"}]});
-        assert_eq!(Dialect::Responses.tools(&request), ["local_shell", "f"]);
+        assert_eq!(ModelDialect::Responses.tool_names(&request), ["local_shell", "f"]);
         let request = json!({"tools": [{"type": "function", "function": {"name": "bash"}}]});
-        assert_eq!(Dialect::Chat.tools(&request), ["bash"]);
+        assert_eq!(ModelDialect::Chat.tool_names(&request), ["bash"]);
     }
 }

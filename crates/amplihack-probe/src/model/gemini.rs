@@ -2,66 +2,67 @@
 
 use serde_json::{Value, json};
 
-use super::dialect::{Answer, Said, Turn, items, texts};
-use super::script::Usage;
-use super::sse::Event;
+use super::dialect::{ModelAnswer, ModelMessageKind, RequestText, content_texts, list_items};
+use super::script::ReplyUsage;
+use super::sse::SseEvent;
 
 /// The names of the tools that a request declares.
-pub(crate) fn tools(request: &Value) -> Vec<&str> {
-    let declared = items(&request["tools"]).iter().flat_map(|tool| items(&tool["functionDeclarations"]));
+pub(crate) fn declared_tools(request: &Value) -> Vec<&str> {
+    let declared =
+        list_items(&request["tools"]).iter().flat_map(|tool| list_items(&tool["functionDeclarations"]));
     declared.filter_map(|function| function["name"].as_str()).collect()
 }
 
-/// What each message is. A tool's answer is a part of a message of the user.
-pub(crate) fn turns(request: &Value) -> Vec<Turn> {
-    items(&request["contents"])
+/// The kind of each message. A tool's answer is a part of a message of the user.
+pub(crate) fn message_kinds(request: &Value) -> Vec<ModelMessageKind> {
+    list_items(&request["contents"])
         .iter()
         .map(|content| match content["role"].as_str() {
-            Some("model") => Turn::Model,
-            Some("user") if answers(content).next().is_some() => Turn::ToolResult,
-            Some("user") => Turn::Prompt,
-            _ => Turn::Other,
+            Some("model") => ModelMessageKind::Model,
+            Some("user") if function_responses(content).next().is_some() => ModelMessageKind::ToolResult,
+            Some("user") => ModelMessageKind::Prompt,
+            _ => ModelMessageKind::Other,
         })
         .collect()
 }
 
 /// Every text of the system instruction and the messages; a tool's answers count as role `tool`.
-pub(crate) fn said(request: &Value) -> Vec<Said> {
-    let mut said = texts("system", &request["systemInstruction"]["parts"]);
-    for content in items(&request["contents"]) {
-        said.extend(texts(content["role"].as_str().unwrap_or_default(), &content["parts"]));
-        for answer in answers(content) {
+pub(crate) fn request_texts(request: &Value) -> Vec<RequestText> {
+    let mut said = content_texts("system", &request["systemInstruction"]["parts"]);
+    for content in list_items(&request["contents"]) {
+        said.extend(content_texts(content["role"].as_str().unwrap_or_default(), &content["parts"]));
+        for answer in function_responses(content) {
             let texts = answer.as_object().into_iter().flat_map(|fields| fields.values());
             said.extend(
                 texts
                     .filter_map(Value::as_str)
-                    .map(|text| Said { role: "tool".to_owned(), text: text.to_owned() }),
+                    .map(|text| RequestText { role: "tool".to_owned(), text: text.to_owned() }),
             );
         }
     }
     said
 }
 
-fn answers(content: &Value) -> impl Iterator<Item = &Value> {
-    items(&content["parts"])
+fn function_responses(content: &Value) -> impl Iterator<Item = &Value> {
+    list_items(&content["parts"])
         .iter()
         .map(|part| &part["functionResponse"]["response"])
         .filter(|answer| !answer.is_null())
 }
 
 /// The whole answer. Where the request wants JSON by a schema, which is how the CLI chooses among models, it is an object.
-pub(crate) fn whole(request: &Value, answer: &Answer, id: &str, usage: Usage) -> Value {
+pub(crate) fn whole_answer(request: &Value, answer: &ModelAnswer, id: &str, usage: ReplyUsage) -> Value {
     let settings = &request["generationConfig"];
     let schema = !settings["responseJsonSchema"].is_null() || !settings["responseSchema"].is_null();
     let part = match answer {
-        Answer::Text(_) if schema => {
+        ModelAnswer::Text(_) if schema => {
             let choice = json!({
                 "reasoning": "scripted", "model_choice": "flash", "complexity_reasoning": "scripted", "complexity_score": 1,
             });
             json!({"text": choice.to_string()})
         }
-        Answer::Text(text) => json!({"text": text}),
-        Answer::Call { tool, input, .. } => json!({"functionCall": {"name": tool, "args": input}}),
+        ModelAnswer::Text(text) => json!({"text": text}),
+        ModelAnswer::Call { tool, input, .. } => json!({"functionCall": {"name": tool, "args": input}}),
     };
     let prompt = usage.input + usage.cached;
     json!({
@@ -78,12 +79,17 @@ pub(crate) fn whole(request: &Value, answer: &Answer, id: &str, usage: Usage) ->
 }
 
 /// The answer as a stream: one event.
-pub(crate) fn events(request: &Value, answer: &Answer, id: &str, usage: Usage) -> Vec<Event> {
-    vec![Event::Data(whole(request, answer, id, usage))]
+pub(crate) fn stream_events(
+    request: &Value,
+    answer: &ModelAnswer,
+    id: &str,
+    usage: ReplyUsage,
+) -> Vec<SseEvent> {
+    vec![SseEvent::Data(whole_answer(request, answer, id, usage))]
 }
 
 /// The body of an HTTP error.
-pub(crate) fn error(status: u16, message: &str) -> Value {
+pub(crate) fn error_body(status: u16, message: &str) -> Value {
     let word = match status {
         400 => "INVALID_ARGUMENT",
         401 => "UNAUTHENTICATED",
@@ -114,23 +120,27 @@ mod tests {
     #[test]
     fn an_answer_of_a_tool_is_no_prompt_and_every_text_keeps_its_role() {
         let request = request();
-        assert_eq!(turns(&request), [Turn::Prompt, Turn::Model, Turn::ToolResult]);
-        assert_eq!(tools(&request), ["glob", "run_shell_command"]);
+        assert_eq!(
+            message_kinds(&request),
+            [ModelMessageKind::Prompt, ModelMessageKind::Model, ModelMessageKind::ToolResult]
+        );
+        assert_eq!(declared_tools(&request), ["glob", "run_shell_command"]);
         let said: Vec<_> =
-            said(&request).into_iter().map(|said| format!("{}={}", said.role, said.text)).collect();
+            request_texts(&request).into_iter().map(|said| format!("{}={}", said.role, said.text)).collect();
         assert_eq!(said, ["system=S", "user=P", "tool=R"]);
     }
 
     #[test]
     fn a_call_and_its_usage_are_one_event_and_a_schema_gets_an_object() {
-        let answer = Answer::shell("1".to_owned(), "run_shell_command", "id");
-        let [Event::Data(event)] = &events(&request(), &answer, "7", Usage::default())[..] else {
+        let answer = ModelAnswer::shell_call("1".to_owned(), "run_shell_command", "id");
+        let [SseEvent::Data(event)] = &stream_events(&request(), &answer, "7", ReplyUsage::default())[..]
+        else {
             panic!("one event")
         };
         assert_eq!(event["candidates"][0]["content"]["parts"][0]["functionCall"]["args"]["command"], "id");
         assert_eq!(event["usageMetadata"]["promptTokenCount"], 14, "Gemini counts cached tokens as input");
         let asked = json!({"generationConfig": {"responseJsonSchema": {}}});
-        let whole = whole(&asked, &Answer::Text("t".to_owned()), "7", Usage::default());
+        let whole = whole_answer(&asked, &ModelAnswer::Text("t".to_owned()), "7", ReplyUsage::default());
         let text = whole["candidates"][0]["content"]["parts"][0]["text"].as_str().unwrap();
         assert_eq!(serde_json::from_str::<Value>(text).unwrap()["model_choice"], "flash");
     }

@@ -1,4 +1,4 @@
-//! What a run's clients sent, kept in memory up to a bound.
+//! The requests of a run's clients, kept in memory up to a bound.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::time::SystemTime;
 
 use serde_json::Value;
 
-use super::dialect::{Dialect, Said};
+use super::dialect::{ModelDialect, RequestText};
 use crate::loopback::DUMMY_KEY;
 
 /// Most requests that are kept of one run.
@@ -17,7 +17,7 @@ const MAX_BYTES: usize = 256 << 20;
 /// A request body.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
-pub enum Body {
+pub enum RecordedBody {
     /// No body.
     Empty,
     /// JSON, after content decoding.
@@ -28,11 +28,11 @@ pub enum Body {
     Dropped(usize),
 }
 
-/// One request as it arrived.
+/// A request as it arrived.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
-pub struct Recorded {
-    /// When its body was complete.
+pub struct RecordedRequest {
+    /// The time when the body was complete.
     pub at: SystemTime,
     /// `POST`, `GET`, `HEAD`, …
     pub method: String,
@@ -41,27 +41,35 @@ pub struct Recorded {
     /// Names in lower case. A credential other than the dummy key is replaced by `<redacted>`.
     pub headers: Vec<(String, String)>,
     /// The body.
-    pub body: Body,
+    pub body: RecordedBody,
     /// The dialect, if this is a model call.
-    pub dialect: Option<Dialect>,
+    pub dialect: Option<ModelDialect>,
 }
 
-impl Recorded {
+impl RecordedRequest {
     /// The first header of this name, in lower case.
-    pub fn header(&self, name: &str) -> Option<&str> {
+    pub fn first_header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
-    /// Every text in the instructions and messages of a model call; none for other requests.
-    pub fn said(&self) -> Vec<Said> {
+    /// The names of the tools that a model call offers, with their namespaces; none for other requests.
+    pub fn offered_tools(&self) -> Vec<String> {
         match (self.dialect, &self.body) {
-            (Some(dialect), Body::Json(request)) => dialect.said(request),
+            (Some(dialect), RecordedBody::Json(request)) => dialect.offered_tools(request),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Every text in the instructions and messages of a model call; none for other requests.
+    pub fn request_texts(&self) -> Vec<RequestText> {
+        match (self.dialect, &self.body) {
+            (Some(dialect), RecordedBody::Json(request)) => dialect.request_texts(request),
             _ => Vec::new(),
         }
     }
 }
 
-/// What stands in the log for a header's value.
+/// The text in the log for a header's value.
 pub(crate) fn header_value(name: &str, value: &[u8]) -> String {
     let value = String::from_utf8_lossy(value);
     let credential =
@@ -71,14 +79,14 @@ pub(crate) fn header_value(name: &str, value: &[u8]) -> String {
 
 /// The requests of one run, oldest first. The oldest give way: each model call repeats the conversation before it.
 #[derive(Debug, Default)]
-pub(crate) struct Log {
-    kept: VecDeque<(Arc<Recorded>, usize)>,
+pub(crate) struct RequestLog {
+    kept: VecDeque<(Arc<RecordedRequest>, usize)>,
     bytes: usize,
 }
 
-impl Log {
+impl RequestLog {
     /// Adds a request whose body had `size` bytes.
-    pub(crate) fn push(&mut self, request: Arc<Recorded>, size: usize) {
+    pub(crate) fn push(&mut self, request: Arc<RecordedRequest>, size: usize) {
         self.kept.push_back((request, size));
         self.bytes += size;
         if self.kept.len() > MAX_REQUESTS
@@ -91,13 +99,16 @@ impl Log {
                 break;
             }
             if *size > 0 {
-                *request = Arc::new(Recorded { body: Body::Dropped(*size), ..Recorded::clone(request) });
+                *request = Arc::new(RecordedRequest {
+                    body: RecordedBody::Dropped(*size),
+                    ..RecordedRequest::clone(request)
+                });
                 self.bytes -= std::mem::take(size);
             }
         }
     }
 
-    pub(crate) fn all(&self) -> Vec<Arc<Recorded>> {
+    pub(crate) fn all_requests(&self) -> Vec<Arc<RecordedRequest>> {
         self.kept.iter().map(|(request, _)| Arc::clone(request)).collect()
     }
 }
@@ -106,37 +117,40 @@ impl Log {
 mod tests {
     use super::*;
 
-    fn request(number: usize) -> Arc<Recorded> {
-        Arc::new(Recorded {
+    fn request(number: usize) -> Arc<RecordedRequest> {
+        Arc::new(RecordedRequest {
             at: SystemTime::UNIX_EPOCH,
             method: "POST".to_owned(),
             path: number.to_string(),
             headers: Vec::new(),
-            body: Body::Raw(vec![7]),
+            body: RecordedBody::Raw(vec![7]),
             dialect: None,
         })
     }
 
     #[test]
     fn old_bodies_give_way_to_new_ones() {
-        let mut log = Log::default();
+        let mut log = RequestLog::default();
         let big = MAX_BYTES / 2;
         for number in 0..3 {
             log.push(request(number), big);
         }
-        let bodies: Vec<_> = log.all().iter().map(|request| request.body.clone()).collect();
-        assert_eq!(bodies, [Body::Dropped(big), Body::Raw(vec![7]), Body::Raw(vec![7])]);
+        let bodies: Vec<_> = log.all_requests().iter().map(|request| request.body.clone()).collect();
+        assert_eq!(
+            bodies,
+            [RecordedBody::Dropped(big), RecordedBody::Raw(vec![7]), RecordedBody::Raw(vec![7])]
+        );
         assert_eq!(log.bytes, 2 * big);
     }
 
     #[test]
     fn the_count_is_bounded() {
-        let mut log = Log::default();
+        let mut log = RequestLog::default();
         for number in 0..MAX_REQUESTS + 2 {
             log.push(request(number), 1);
         }
-        assert_eq!(log.all().len(), MAX_REQUESTS);
-        assert_eq!(log.all()[0].path, "2");
+        assert_eq!(log.all_requests().len(), MAX_REQUESTS);
+        assert_eq!(log.all_requests()[0].path, "2");
         assert_eq!(log.bytes, MAX_REQUESTS);
     }
 

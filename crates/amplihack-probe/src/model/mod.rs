@@ -17,9 +17,12 @@ mod script;
 mod server;
 pub(crate) mod sse;
 
-pub use delivery::Delivery;
-pub use dialect::{Dialect, Said};
-pub use log::{Body, Recorded};
+pub use delivery::ObservedDelivery;
+pub use dialect::{ModelDialect, RequestText};
+pub use log::{RecordedBody, RecordedRequest};
 pub(crate) use script::MODEL;
-pub use script::{Counting, DONE, HELLO, Reply, Scenario, Script, Totals, UnknownScenario, Usage};
+pub use script::{
+    DONE, HELLO, ModelScenario, ModelScript, ReplyUsage, RunUsageTotals, ScriptedReply, StepCounting,
+    UnknownScenario,
+};
 pub use server::ModelServer;

@@ -2,46 +2,46 @@
 
 use serde_json::{Value, json};
 
-use super::dialect::{Answer, Said, Turn, items, texts};
-use super::script::Usage;
-use super::sse::Event;
+use super::dialect::{ModelAnswer, ModelMessageKind, RequestText, content_texts, list_items};
+use super::script::ReplyUsage;
+use super::sse::SseEvent;
 
-/// What each input item is; an input that is a string is one prompt.
-pub(crate) fn turns(request: &Value) -> Vec<Turn> {
+/// The kind of each input item; an input that is a string is one prompt.
+pub(crate) fn message_kinds(request: &Value) -> Vec<ModelMessageKind> {
     if request["input"].is_string() {
-        return vec![Turn::Prompt];
+        return vec![ModelMessageKind::Prompt];
     }
-    items(&request["input"])
+    list_items(&request["input"])
         .iter()
         .map(|item| match (item["type"].as_str().unwrap_or("message"), item["role"].as_str()) {
-            ("message", Some("user")) => Turn::Prompt,
-            ("message", Some("assistant")) => Turn::Model,
-            (kind, _) if kind.ends_with("_output") => Turn::ToolResult,
-            (kind, _) if kind.ends_with("_call") => Turn::Model,
-            _ => Turn::Other,
+            ("message", Some("user")) => ModelMessageKind::Prompt,
+            ("message", Some("assistant")) => ModelMessageKind::Model,
+            (kind, _) if kind.ends_with("_output") => ModelMessageKind::ToolResult,
+            (kind, _) if kind.ends_with("_call") => ModelMessageKind::Model,
+            _ => ModelMessageKind::Other,
         })
         .collect()
 }
 
 /// Every text of the instructions and the input; tool outputs count as role `tool`.
-pub(crate) fn said(request: &Value) -> Vec<Said> {
-    let mut said = texts("system", &request["instructions"]);
+pub(crate) fn request_texts(request: &Value) -> Vec<RequestText> {
+    let mut said = content_texts("system", &request["instructions"]);
     if request["input"].is_string() {
-        said.extend(texts("user", &request["input"]));
+        said.extend(content_texts("user", &request["input"]));
     }
-    for item in items(&request["input"]) {
-        said.extend(texts(item["role"].as_str().unwrap_or_default(), &item["content"]));
-        said.extend(texts("tool", &item["output"]));
+    for item in list_items(&request["input"]) {
+        said.extend(content_texts(item["role"].as_str().unwrap_or_default(), &item["content"]));
+        said.extend(content_texts("tool", &item["output"]));
     }
     said
 }
 
 /// The finished response object.
-pub(crate) fn whole(request: &Value, answer: &Answer, id: &str, usage: Usage) -> Value {
-    let mut response = opening(request, id);
+pub(crate) fn whole_answer(request: &Value, answer: &ModelAnswer, id: &str, usage: ReplyUsage) -> Value {
+    let mut response = opening_response(request, id);
     let input = usage.input + usage.cached;
     response["status"] = json!("completed");
-    response["output"] = json!([item(answer)]);
+    response["output"] = json!([output_item(answer)]);
     response["usage"] = json!({
         "input_tokens": input,
         "input_tokens_details": {"cached_tokens": usage.cached},
@@ -53,27 +53,32 @@ pub(crate) fn whole(request: &Value, answer: &Answer, id: &str, usage: Usage) ->
 }
 
 /// The response in the full set of stream events. Codex needs few of them, Copilot all.
-pub(crate) fn events(request: &Value, answer: &Answer, id: &str, usage: Usage) -> Vec<Event> {
+pub(crate) fn stream_events(
+    request: &Value,
+    answer: &ModelAnswer,
+    id: &str,
+    usage: ReplyUsage,
+) -> Vec<SseEvent> {
     let mut steps = vec![
-        ("response.created", json!({"response": opening(request, id)})),
-        ("response.in_progress", json!({"response": opening(request, id)})),
+        ("response.created", json!({"response": opening_response(request, id)})),
+        ("response.in_progress", json!({"response": opening_response(request, id)})),
     ];
     match answer {
-        Answer::Text(text) => steps.extend(text_steps(answer, text)),
-        Answer::Call { .. } => steps.extend(call_steps(answer)),
+        ModelAnswer::Text(text) => steps.extend(text_steps(answer, text)),
+        ModelAnswer::Call { .. } => steps.extend(call_steps(answer)),
     }
-    steps.push(("response.output_item.done", json!({"output_index": 0, "item": item(answer)})));
-    steps.push(("response.completed", json!({"response": whole(request, answer, id, usage)})));
+    steps.push(("response.output_item.done", json!({"output_index": 0, "item": output_item(answer)})));
+    steps.push(("response.completed", json!({"response": whole_answer(request, answer, id, usage)})));
     let numbered = steps.into_iter().enumerate().map(|(number, (name, mut data))| {
         data["type"] = json!(name);
         data["sequence_number"] = json!(number);
-        Event::Named(name, data)
+        SseEvent::Named(name, data)
     });
     numbered.collect()
 }
 
-fn text_steps(answer: &Answer, text: &str) -> Vec<(&'static str, Value)> {
-    let mut added = item(answer);
+fn text_steps(answer: &ModelAnswer, text: &str) -> Vec<(&'static str, Value)> {
+    let mut added = output_item(answer);
     added["content"] = json!([]);
     added["status"] = json!("in_progress");
     let place = |more: Value| {
@@ -85,15 +90,15 @@ fn text_steps(answer: &Answer, text: &str) -> Vec<(&'static str, Value)> {
     };
     vec![
         ("response.output_item.added", json!({"output_index": 0, "item": added})),
-        ("response.content_part.added", place(json!({"part": part("")}))),
+        ("response.content_part.added", place(json!({"part": output_part("")}))),
         ("response.output_text.delta", place(json!({"delta": text}))),
         ("response.output_text.done", place(json!({"text": text}))),
-        ("response.content_part.done", place(json!({"part": part(text)}))),
+        ("response.content_part.done", place(json!({"part": output_part(text)}))),
     ]
 }
 
-fn call_steps(answer: &Answer) -> Vec<(&'static str, Value)> {
-    let whole = item(answer);
+fn call_steps(answer: &ModelAnswer) -> Vec<(&'static str, Value)> {
+    let whole = output_item(answer);
     let mut added = whole.clone();
     added["status"] = json!("in_progress");
     if whole["type"] == "local_shell_call" {
@@ -114,7 +119,7 @@ fn call_steps(answer: &Answer) -> Vec<(&'static str, Value)> {
     ]
 }
 
-fn opening(request: &Value, id: &str) -> Value {
+fn opening_response(request: &Value, id: &str) -> Value {
     json!({
         "id": format!("resp_{id}"),
         "object": "response",
@@ -125,28 +130,28 @@ fn opening(request: &Value, id: &str) -> Value {
     })
 }
 
-fn part(text: &str) -> Value {
+fn output_part(text: &str) -> Value {
     json!({"type": "output_text", "text": text, "annotations": []})
 }
 
-fn item(answer: &Answer) -> Value {
+fn output_item(answer: &ModelAnswer) -> Value {
     match answer {
-        Answer::Text(text) => json!({
+        ModelAnswer::Text(text) => json!({
             "type": "message",
             "id": "msg_scripted",
             "role": "assistant",
             "status": "completed",
-            "content": [part(text)],
+            "content": [output_part(text)],
         }),
         // The built-in shell tool has an item of its own.
-        Answer::Call { id, tool, input } if tool == "local_shell" => json!({
+        ModelAnswer::Call { id, tool, input } if tool == "local_shell" => json!({
             "type": "local_shell_call",
             "id": format!("lsh_{id}"),
             "call_id": format!("call_{id}"),
             "status": "completed",
             "action": {"type": "exec", "command": input["command"], "env": {}},
         }),
-        Answer::Call { id, tool, input } => {
+        ModelAnswer::Call { id, tool, input } => {
             let (namespace, name) =
                 tool.split_once('.').map_or((None, tool.as_str()), |(of, name)| (Some(of), name));
             let mut call = json!({
@@ -168,7 +173,7 @@ fn item(answer: &Answer) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use Turn::{Model, Other, Prompt, ToolResult};
+    use ModelMessageKind::{Model, Other, Prompt, ToolResult};
 
     #[test]
     fn input_items_are_told_apart() {
@@ -180,33 +185,33 @@ mod tests {
             {"type": "function_call_output", "output": "R"},
             {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "A"}]},
         ]});
-        assert_eq!(turns(&request), [Other, Prompt, Other, Model, ToolResult, Model]);
+        assert_eq!(message_kinds(&request), [Other, Prompt, Other, Model, ToolResult, Model]);
         let said: Vec<_> =
-            said(&request).into_iter().map(|said| format!("{}={}", said.role, said.text)).collect();
+            request_texts(&request).into_iter().map(|said| format!("{}={}", said.role, said.text)).collect();
         assert_eq!(said, ["developer=D", "user=P", "tool=R", "assistant=A"]);
-        assert_eq!(turns(&json!({"input": "P"})), [Prompt]);
+        assert_eq!(message_kinds(&json!({"input": "P"})), [Prompt]);
     }
 
     #[test]
     fn deltas_add_up_and_numbers_run() {
-        let call = Answer::shell("7".to_owned(), "exec_command", "id");
-        for answer in [Answer::Text("hi".to_owned()), call] {
-            let events = events(&json!({"model": "m"}), &answer, "7", Usage::default());
+        let call = ModelAnswer::shell_call("7".to_owned(), "exec_command", "id");
+        for answer in [ModelAnswer::Text("hi".to_owned()), call] {
+            let events = stream_events(&json!({"model": "m"}), &answer, "7", ReplyUsage::default());
             let data: Vec<&Value> = events
                 .iter()
-                .map(|event| if let Event::Named(_, data) = event { data } else { panic!() })
+                .map(|event| if let SseEvent::Named(_, data) = event { data } else { panic!() })
                 .collect();
             for (number, data) in data.iter().enumerate() {
                 assert_eq!(data["sequence_number"], number);
             }
             let last = data.last().unwrap();
             assert_eq!(last["type"], "response.completed");
-            assert_eq!(last["response"]["output"][0], item(&answer));
+            assert_eq!(last["response"]["output"][0], output_item(&answer));
             assert_eq!(last["response"]["usage"]["input_tokens"], 14, "OpenAI counts cached tokens as input");
             assert_eq!(last["response"]["usage"]["total_tokens"], 19);
             let whole = match &answer {
-                Answer::Text(text) => json!(text),
-                Answer::Call { .. } => json!("{\"cmd\":\"id\"}"),
+                ModelAnswer::Text(text) => json!(text),
+                ModelAnswer::Call { .. } => json!("{\"cmd\":\"id\"}"),
             };
             assert!(data.iter().any(|data| data["delta"] == whole), "{data:?}");
         }
@@ -214,8 +219,8 @@ mod tests {
 
     #[test]
     fn the_built_in_shell_gets_its_own_item() {
-        let answer = Answer::shell("7".to_owned(), "local_shell", "id");
-        let whole = whole(&json!({}), &answer, "7", Usage::default());
+        let answer = ModelAnswer::shell_call("7".to_owned(), "local_shell", "id");
+        let whole = whole_answer(&json!({}), &answer, "7", ReplyUsage::default());
         assert_eq!(whole["output"][0]["action"]["command"], json!(["bash", "-lc", "id"]));
     }
 }

@@ -2,19 +2,19 @@
 
 use std::fmt::Write;
 
-use super::script::Scenario;
+use super::script::ModelScenario;
 
-/// Where a request goes.
+/// The destination of a request.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Route<'a> {
-    pub scenario: Scenario,
+pub(crate) struct ModelRoute<'a> {
+    pub scenario: ModelScenario,
     pub run: String,
     /// The client's own path, with its leading slash.
     pub rest: &'a str,
 }
 
 /// The path part of a base URL.
-pub(crate) fn prefix(scenario: Scenario, run: &str) -> String {
+pub(crate) fn base_path(scenario: ModelScenario, run: &str) -> String {
     let mut path = format!("/{scenario}~");
     for byte in run.bytes() {
         if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.') {
@@ -27,12 +27,12 @@ pub(crate) fn prefix(scenario: Scenario, run: &str) -> String {
     path
 }
 
-/// Reads a request path; `None` if it does not start as [`prefix`] writes it.
-pub(crate) fn parse(path: &str) -> Option<Route<'_>> {
+/// Reads a request path; `None` if it does not start as [`base_path`] writes it.
+pub(crate) fn parse_route(path: &str) -> Option<ModelRoute<'_>> {
     let first = path.strip_prefix('/')?;
     let (first, rest) = first.split_at(first.find('/').unwrap_or(first.len()));
     let (scenario, run) = first.split_once('~')?;
-    Some(Route { scenario: scenario.parse().ok()?, run: percent_decode(run)?, rest })
+    Some(ModelRoute { scenario: scenario.parse().ok()?, run: percent_decode(run)?, rest })
 }
 
 fn percent_decode(text: &str) -> Option<String> {
@@ -58,17 +58,18 @@ mod tests {
     #[test]
     fn any_run_name_survives_the_path() {
         for run in ["r1", "", "a/b ~c", "ünï%41"] {
-            let path = format!("{}/v1/messages", prefix(Scenario::Turns(2), run));
-            let route = Route { scenario: Scenario::Turns(2), run: run.to_owned(), rest: "/v1/messages" };
-            assert_eq!(parse(&path), Some(route), "{path}");
+            let path = format!("{}/v1/messages", base_path(ModelScenario::Turns(2), run));
+            let route =
+                ModelRoute { scenario: ModelScenario::Turns(2), run: run.to_owned(), rest: "/v1/messages" };
+            assert_eq!(parse_route(&path), Some(route), "{path}");
         }
     }
 
     #[test]
     fn other_paths_go_nowhere() {
         for path in ["", "/", "/v1/messages", "/text/v1", "/nosuch~r/v1", "/text~%4/v1", "/text~%FF/v1"] {
-            assert_eq!(parse(path), None, "{path}");
+            assert_eq!(parse_route(path), None, "{path}");
         }
-        assert_eq!(parse("/text~r").map(|route| route.rest), Some(""));
+        assert_eq!(parse_route("/text~r").map(|route| route.rest), Some(""));
     }
 }

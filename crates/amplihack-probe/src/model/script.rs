@@ -1,4 +1,4 @@
-//! What the scripted model says: named scenarios and free scripts, chosen by what a request already carries.
+//! Scripts of the scripted model: named scenarios and free scripts, chosen by what a request already carries.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::dialect::Said;
+use super::dialect::RequestText;
 
 /// The text that ends a conversation with tool calls.
 pub const DONE: &str = "FAKE-DONE";
@@ -17,29 +17,29 @@ pub(crate) const MODEL: &str = "fake-model";
 /// The command of a tool call when the run registered none.
 pub(crate) const DEFAULT_COMMAND: &str = "echo hello-from-tool";
 
-/// One answer of the model.
+/// An answer of the model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Reply {
+pub enum ScriptedReply {
     /// Text, which ends the turn.
     Text(String),
-    /// One call of the shell tool that the request offers. A request that offers none gets [`HELLO`].
+    /// A call of the shell tool that the request offers. A request that offers none gets [`HELLO`].
     Tool {
         /// The shell command.
         command: String,
     },
-    /// One call of the file-writing tool that the request offers. A request that offers none gets [`HELLO`].
+    /// A call of the file-writing tool that the request offers. A request that offers none gets [`HELLO`].
     Write {
         /// The file, an absolute path.
         path: String,
         /// All of its text.
         text: String,
     },
-    /// One call of the tool of this name, with its namespace and a dot before it where it has one. A request that does not offer it gets [`HELLO`].
+    /// A call of the tool of this name, with its namespace and a dot before it where it has one; [`HELLO`] if it is not offered.
     Call {
         /// The tool.
         tool: String,
-        /// The call's arguments.
+        /// The call's arguments. A text `$after:WORDS` stands for the number that a tool last told behind these words, `$word-after:WORDS` for the word.
         input: Value,
     },
     /// An HTTP error with a body in the client's dialect.
@@ -51,9 +51,9 @@ pub enum Reply {
     Hang(Duration),
 }
 
-/// What a request's step in a [`Script`] is counted from.
+/// The point from which a request's step in a [`ModelScript`] is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Counting {
+pub enum StepCounting {
     /// Model turns after the last user prompt: every prompt starts the script anew.
     #[default]
     SincePrompt,
@@ -64,7 +64,7 @@ pub enum Counting {
 /// Tokens that one reply reports. Each dialect writes them as its API counts: OpenAI's input includes cached tokens,
 /// Anthropic's does not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Usage {
+pub struct ReplyUsage {
     /// Input tokens that were not cached.
     pub input: u64,
     /// Input tokens read from a cache.
@@ -73,7 +73,7 @@ pub struct Usage {
     pub output: u64,
 }
 
-impl Default for Usage {
+impl Default for ReplyUsage {
     /// Three different numbers, so that a mix-up shows.
     fn default() -> Self {
         Self { input: 10, cached: 4, output: 5 }
@@ -82,7 +82,7 @@ impl Default for Usage {
 
 /// The sum of what a run's replies reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Totals {
+pub struct RunUsageTotals {
     /// Replies with usage numbers; errors have none.
     pub replies: u64,
     /// Input tokens that were not cached.
@@ -93,8 +93,8 @@ pub struct Totals {
     pub output: u64,
 }
 
-impl Totals {
-    pub(crate) fn add(&mut self, usage: Usage) {
+impl RunUsageTotals {
+    pub(crate) fn add_usage(&mut self, usage: ReplyUsage) {
         self.replies += 1;
         self.input += usage.input;
         self.cached += usage.cached;
@@ -104,46 +104,56 @@ impl Totals {
 
 /// A list of replies, one a step; the last one repeats.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Script {
+pub struct ModelScript {
     /// The replies; none means [`DONE`] at every step.
-    pub replies: Vec<Reply>,
-    /// What a step is counted from.
-    pub counting: Counting,
-    /// What every reply reports.
-    pub usage: Usage,
+    pub replies: Vec<ScriptedReply>,
+    /// The point from which a step is counted.
+    pub counting: StepCounting,
+    /// Tokens that every reply reports.
+    pub usage: ReplyUsage,
+    /// `true` if a call of a tool that a request does not offer is passed over, with all before the next one that it offers. Else it is
+    /// [`HELLO`].
+    pub skips: bool,
     /// Scripts of nested agents, each with a word of its prompt; the first whose word stands in what the user said holds.
-    pub nested: Vec<(String, Script)>,
+    pub nested: Vec<(String, ModelScript)>,
 }
 
-impl Script {
-    /// These replies, counted from the last prompt, with the default usage.
-    pub fn new(replies: impl IntoIterator<Item = Reply>) -> Self {
+impl ModelScript {
+    /// Creates a script of `replies`, counted from the last prompt, with the default usage.
+    pub fn new(replies: impl IntoIterator<Item = ScriptedReply>) -> Self {
         Self { replies: replies.into_iter().collect(), ..Self::default() }
     }
 
-    /// The same script counted over the whole conversation.
+    /// Returns the script, counted over the whole conversation.
     #[must_use]
     pub fn over_conversation(mut self) -> Self {
-        self.counting = Counting::Conversation;
+        self.counting = StepCounting::Conversation;
         self
     }
 
-    /// The same script with other usage numbers.
+    /// Returns the script with other usage numbers.
     #[must_use]
-    pub fn with_usage(mut self, usage: Usage) -> Self {
+    pub fn with_usage(mut self, usage: ReplyUsage) -> Self {
         self.usage = usage;
         self
     }
 
-    /// The same script, with another one for conversations in which a user said `word`.
+    /// Returns the script, in which calls of tools that are not offered are passed over.
     #[must_use]
-    pub fn nested(mut self, word: &str, script: Self) -> Self {
+    pub fn with_skipping(mut self) -> Self {
+        self.skips = true;
+        self
+    }
+
+    /// Returns the script with another one for conversations in which a user said `word`.
+    #[must_use]
+    pub fn with_nested(mut self, word: &str, script: Self) -> Self {
         self.nested.push((word.to_owned(), script));
         self
     }
 
     /// The script of the conversation in which `said` was said.
-    pub(crate) fn of_conversation(&self, said: impl FnOnce() -> Vec<Said>) -> &Self {
+    pub(crate) fn for_conversation(&self, said: impl FnOnce() -> Vec<RequestText>) -> &Self {
         if self.nested.is_empty() {
             return self;
         }
@@ -152,16 +162,16 @@ impl Script {
         self.nested.iter().find(|(word, _)| is_said(word)).map_or(self, |(_, script)| script)
     }
 
-    pub(crate) fn reply(&self, step: usize) -> Reply {
+    pub(crate) fn reply_at(&self, step: usize) -> ScriptedReply {
         let last = self.replies.len().saturating_sub(1);
-        self.replies.get(step.min(last)).cloned().unwrap_or_else(|| Reply::Text(DONE.to_owned()))
+        self.replies.get(step.min(last)).cloned().unwrap_or_else(|| ScriptedReply::Text(DONE.to_owned()))
     }
 }
 
 /// A script by name. Its `Display` and `FromStr` form is what stands in the request path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Scenario {
+pub enum ModelScenario {
     /// `text`: [`HELLO`].
     Text,
     /// `tool`: one tool call with the run's command, then [`DONE`].
@@ -180,19 +190,19 @@ pub enum Scenario {
     Script,
 }
 
-impl Scenario {
-    /// The script of this scenario, with the run's command; `None` for [`Scenario::Script`].
-    pub(crate) fn script(self, command: &str) -> Option<Script> {
-        let call = || Reply::Tool { command: command.to_owned() };
-        let done = || Reply::Text(DONE.to_owned());
-        Some(Script::new(match self {
-            Self::Text => vec![Reply::Text(HELLO.to_owned())],
+impl ModelScenario {
+    /// The script of this scenario, with the run's command; `None` for [`ModelScenario::Script`].
+    pub(crate) fn to_script(self, command: &str) -> Option<ModelScript> {
+        let call = || ScriptedReply::Tool { command: command.to_owned() };
+        let done = || ScriptedReply::Text(DONE.to_owned());
+        Some(ModelScript::new(match self {
+            Self::Text => vec![ScriptedReply::Text(HELLO.to_owned())],
             Self::Tool => vec![call(), done()],
-            Self::SlowTool(seconds) => vec![Reply::Tool { command: slow_command(seconds) }, done()],
+            Self::SlowTool(seconds) => vec![ScriptedReply::Tool { command: slow_command(seconds) }, done()],
             Self::Loop => vec![call()],
             Self::Turns(turns) => (0..turns).map(|_| call()).chain([done()]).collect(),
-            Self::Error(status) => vec![Reply::Error { status }],
-            Self::Hang(seconds) => vec![Reply::Hang(Duration::from_secs(seconds.into()))],
+            Self::Error(status) => vec![ScriptedReply::Error { status }],
+            Self::Hang(seconds) => vec![ScriptedReply::Hang(Duration::from_secs(seconds.into()))],
             Self::Script => return None,
         }))
     }
@@ -203,7 +213,7 @@ fn slow_command(seconds: u32) -> String {
     format!("timeout {seconds} tail -f /dev/null || true")
 }
 
-impl fmt::Display for Scenario {
+impl fmt::Display for ModelScenario {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Text => f.write_str("text"),
@@ -225,7 +235,7 @@ impl fmt::Display for Scenario {
 )]
 pub struct UnknownScenario(pub String);
 
-impl FromStr for Scenario {
+impl FromStr for ModelScenario {
     type Err = UnknownScenario;
 
     fn from_str(name: &str) -> Result<Self, Self::Err> {
@@ -255,31 +265,31 @@ mod tests {
     #[test]
     fn every_scenario_survives_its_own_name() {
         let all = [
-            Scenario::Text,
-            Scenario::Tool,
-            Scenario::SlowTool(2),
-            Scenario::Loop,
-            Scenario::Turns(3),
-            Scenario::Error(429),
-            Scenario::Hang(7),
-            Scenario::Script,
+            ModelScenario::Text,
+            ModelScenario::Tool,
+            ModelScenario::SlowTool(2),
+            ModelScenario::Loop,
+            ModelScenario::Turns(3),
+            ModelScenario::Error(429),
+            ModelScenario::Hang(7),
+            ModelScenario::Script,
         ];
         for scenario in all {
             assert_eq!(scenario.to_string().parse(), Ok(scenario));
         }
-        assert_eq!("hang".parse(), Ok(Scenario::Hang(60)));
+        assert_eq!("hang".parse(), Ok(ModelScenario::Hang(60)));
         for name in ["", "text1", "err", "err200", "err99999999999", "turns", "turns1001", "Tool", "tool-"] {
-            assert_eq!(name.parse::<Scenario>(), Err(UnknownScenario(name.to_owned())), "{name}");
+            assert_eq!(name.parse::<ModelScenario>(), Err(UnknownScenario(name.to_owned())), "{name}");
         }
     }
 
     #[test]
     fn the_last_reply_repeats() {
-        let script = Scenario::Turns(2).script("id").unwrap();
-        let tool = Reply::Tool { command: "id".to_owned() };
-        let replies: Vec<_> = (0..4).map(|step| script.reply(step)).collect();
-        let done = Reply::Text(DONE.to_owned());
+        let script = ModelScenario::Turns(2).to_script("id").unwrap();
+        let tool = ScriptedReply::Tool { command: "id".to_owned() };
+        let replies: Vec<_> = (0..4).map(|step| script.reply_at(step)).collect();
+        let done = ScriptedReply::Text(DONE.to_owned());
         assert_eq!(replies, [tool.clone(), tool, done.clone(), done.clone()]);
-        assert_eq!(Script::default().reply(9), done);
+        assert_eq!(ModelScript::default().reply_at(9), done);
     }
 }

@@ -1,6 +1,6 @@
 //! The server: takes requests in any dialect, writes them down, answers as the run's scenario says.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,21 +14,21 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use super::answer::answer;
-use super::delivery::{Delivery, judge};
-use super::dialect::Said;
-use super::log::{Log, Recorded};
-use super::route::prefix;
-use super::script::{DEFAULT_COMMAND, Scenario, Script, Totals};
+use super::answer::answer_request;
+use super::delivery::{ObservedDelivery, find_delivery};
+use super::dialect::RequestText;
+use super::log::{RecordedRequest, RequestLog};
+use super::route::base_path;
+use super::script::{DEFAULT_COMMAND, ModelScenario, ModelScript, RunUsageTotals};
 
-/// How long a stop waits for answers under way.
+/// The time that a stop waits for answers under way.
 const STOP_GRACE: Duration = Duration::from_secs(1);
 
 /// A running model server on 127.0.0.1. It stops when it is dropped or its runtime ends.
 #[derive(Debug)]
 pub struct ModelServer {
     address: SocketAddr,
-    shared: Arc<Shared>,
+    shared: Arc<ModelServerState>,
     serving: Option<JoinHandle<io::Result<()>>>,
 }
 
@@ -37,8 +37,8 @@ impl ModelServer {
     pub async fn start() -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let address = listener.local_addr()?;
-        let shared = Arc::new(Shared::default());
-        let router = Router::new().fallback(handle).with_state(Arc::clone(&shared));
+        let shared = Arc::new(ModelServerState::default());
+        let router = Router::new().fallback(handle_request).with_state(Arc::clone(&shared));
         // Events are small: without this each would wait for the one before it to be acknowledged. A socket that
         // refuses the option still serves.
         let listener = listener.tap_io(|stream| drop(stream.set_nodelay(true)));
@@ -51,64 +51,74 @@ impl ModelServer {
         Ok(Self { address, shared, serving: Some(serving) })
     }
 
-    /// Where it listens.
+    /// The address that the server listens on.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
     /// The base URL that makes a client part of `run` in `scenario`. Clients append `/v1/messages` and the like.
-    pub fn base_url(&self, scenario: Scenario, run: &str) -> String {
-        format!("http://{}{}", self.address, prefix(scenario, run))
+    pub fn base_url(&self, scenario: ModelScenario, run: &str) -> String {
+        format!("http://{}{}", self.address, base_path(scenario, run))
     }
 
     /// Sets the command of this run's tool calls in the named scenarios.
-    pub fn command(&self, run: &str, command: &str) {
-        self.shared.run(run, |run| command.clone_into(&mut run.command));
+    pub fn set_command(&self, run: &str, command: &str) {
+        self.shared.with_run(run, |run| command.clone_into(&mut run.command));
     }
 
-    /// Sets what [`Scenario::Script`] says in this run.
-    pub fn script(&self, run: &str, script: Script) {
-        self.shared.run(run, |run| run.script = Some(script));
+    /// Sets what [`ModelScenario::Script`] says in this run.
+    pub fn set_script(&self, run: &str, script: ModelScript) {
+        self.shared.with_run(run, |run| run.script = Some(script));
     }
 
-    /// This run's requests, oldest first. Beyond 4096 requests or 256 MiB the oldest requests or bodies are dropped.
-    pub fn requests(&self, run: &str) -> Vec<Arc<Recorded>> {
-        self.shared.run(run, |run| run.log.all())
+    /// Requests of this run, oldest first. Beyond 4096 requests or 256 MiB the oldest requests or bodies are dropped.
+    pub fn requests(&self, run: &str) -> Vec<Arc<RecordedRequest>> {
+        self.shared.with_run(run, |run| run.log.all_requests())
+    }
+
+    /// The names of all tools that this run's requests offered to the model, with their namespaces.
+    pub fn offered_tools(&self, run: &str) -> BTreeSet<String> {
+        self.requests(run).iter().flat_map(|request| request.offered_tools()).collect()
+    }
+
+    /// The names of the tools of which this run's replies called one, with their namespaces.
+    pub fn called_tools(&self, run: &str) -> BTreeSet<String> {
+        self.shared.with_run(run, |run| run.called.clone())
     }
 
     /// Requests to paths that name no scenario and run.
-    pub fn strays(&self) -> Vec<Arc<Recorded>> {
-        self.shared.lock().strays.all()
+    pub fn stray_requests(&self) -> Vec<Arc<RecordedRequest>> {
+        self.shared.lock().strays.all_requests()
     }
 
-    /// What this run's replies reported, summed.
-    pub fn usage(&self, run: &str) -> Totals {
-        self.shared.run(run, |run| run.totals)
+    /// Tokens that this run's replies reported, summed.
+    pub fn usage(&self, run: &str) -> RunUsageTotals {
+        self.shared.with_run(run, |run| run.totals)
     }
 
     /// Every text of this run's model calls with its role, oldest call first; later calls repeat earlier texts.
-    pub fn said(&self, run: &str) -> Vec<Said> {
-        self.requests(run).iter().flat_map(|request| request.said()).collect()
+    pub fn request_texts(&self, run: &str) -> Vec<RequestText> {
+        self.requests(run).iter().flat_map(|request| request.request_texts()).collect()
     }
 
     /// The texts of role `user` in this run's model calls.
     pub fn prompts(&self, run: &str) -> Vec<String> {
-        self.said(run).into_iter().filter(|said| said.role == "user").map(|said| said.text).collect()
+        self.request_texts(run).into_iter().filter(|said| said.role == "user").map(|said| said.text).collect()
     }
 
     /// The texts of any role that contain `marker`.
-    pub fn find_text(&self, run: &str, marker: &str) -> Vec<Said> {
-        self.said(run).into_iter().filter(|said| said.text.contains(marker)).collect()
+    pub fn find_text(&self, run: &str, marker: &str) -> Vec<RequestText> {
+        self.request_texts(run).into_iter().filter(|said| said.text.contains(marker)).collect()
     }
 
-    /// Whether and how `expected` arrived in this run as a prompt.
-    pub fn delivered(&self, run: &str, expected: &str) -> Delivery {
-        judge(&self.said(run), expected)
+    /// The form in which `expected` arrived in this run as a prompt, if it did.
+    pub fn observed_delivery(&self, run: &str, expected: &str) -> ObservedDelivery {
+        find_delivery(&self.request_texts(run), expected)
     }
 
     /// Waits until this run has had `count` model calls. False if the server stopped before.
-    pub async fn reached(&self, run: &str, count: u64) -> bool {
-        let mut calls = self.shared.run(run, |run| run.calls.subscribe());
+    pub async fn wait_for_calls(&self, run: &str, count: u64) -> bool {
+        let mut calls = self.shared.with_run(run, |run| run.calls.subscribe());
         let mut stopping = self.shared.stopping.subscribe();
         tokio::select! {
             reached = calls.wait_for(|calls| *calls >= count) => reached.is_ok(),
@@ -133,77 +143,89 @@ impl Drop for ModelServer {
     }
 }
 
-async fn handle(State(shared): State<Arc<Shared>>, request: Request) -> Response {
-    answer(&shared, request).await
+async fn handle_request(State(shared): State<Arc<ModelServerState>>, request: Request) -> Response {
+    answer_request(&shared, request).await
 }
 
-/// What the handlers and the server's owner share.
+/// State that the handlers and the server's owner share.
 #[derive(Debug)]
-pub(crate) struct Shared {
-    state: Mutex<Everything>,
+pub(crate) struct ModelServerState {
+    state: Mutex<ServerRuns>,
     /// True from the moment the server stops; silent answers end then.
     pub stopping: watch::Sender<bool>,
 }
 
-impl Default for Shared {
+impl Default for ModelServerState {
     fn default() -> Self {
         Self { state: Mutex::default(), stopping: watch::Sender::new(false) }
     }
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Everything {
-    runs: HashMap<String, Run>,
-    pub strays: Log,
+pub(crate) struct ServerRuns {
+    runs: HashMap<String, ServerRun>,
+    pub strays: RequestLog,
 }
 
-/// One run: what it was told to say and what it has seen.
+/// A run at the server: its script, and the requests that it had.
 #[derive(Debug)]
-pub(crate) struct Run {
+pub(crate) struct ServerRun {
     command: String,
-    script: Option<Script>,
-    pub log: Log,
-    pub totals: Totals,
+    script: Option<ModelScript>,
+    pub log: RequestLog,
+    pub totals: RunUsageTotals,
     /// Replies that were given a number.
     numbered: u64,
+    /// Tools that any request offered, without their namespaces.
+    offered: BTreeSet<String>,
+    /// Tools that any reply called, with their namespaces.
+    pub called: BTreeSet<String>,
     /// Model calls so far.
     pub calls: watch::Sender<u64>,
 }
 
-impl Default for Run {
+impl Default for ServerRun {
     fn default() -> Self {
         Self {
             command: DEFAULT_COMMAND.to_owned(),
             script: None,
-            log: Log::default(),
-            totals: Totals::default(),
+            log: RequestLog::default(),
+            totals: RunUsageTotals::default(),
             numbered: 0,
+            offered: BTreeSet::new(),
+            called: BTreeSet::new(),
             calls: watch::Sender::new(0),
         }
     }
 }
 
-impl Run {
+impl ServerRun {
     /// The number of the next reply: what names a message or a call is its own, as with a real model, also among nested agents.
-    pub(crate) fn number(&mut self) -> u64 {
+    pub(crate) fn next_number(&mut self) -> u64 {
         self.numbered += 1;
         self.numbered
     }
 
-    /// The script of a scenario in this run; `None` if it is [`Scenario::Script`] and none was registered.
-    pub(crate) fn script(&self, scenario: Scenario) -> Option<Script> {
-        scenario.script(&self.command).or_else(|| self.script.clone())
+    /// Takes note of what a request offers; returns what this run was ever offered.
+    pub(crate) fn record_offer(&mut self, tools: &[&str]) -> BTreeSet<String> {
+        self.offered.extend(tools.iter().map(|tool| (*tool).to_owned()));
+        self.offered.clone()
+    }
+
+    /// The script of a scenario in this run; `None` if it is [`ModelScenario::Script`] and none was registered.
+    pub(crate) fn script_for(&self, scenario: ModelScenario) -> Option<ModelScript> {
+        scenario.to_script(&self.command).or_else(|| self.script.clone())
     }
 }
 
-impl Shared {
+impl ModelServerState {
     /// A panic in another holder leaves the log as it was: it is still worth reading.
-    pub(crate) fn lock(&self) -> MutexGuard<'_, Everything> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, ServerRuns> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Looks at or changes one run, which begins when it is first named.
-    pub(crate) fn run<T>(&self, name: &str, look: impl FnOnce(&mut Run) -> T) -> T {
+    pub(crate) fn with_run<T>(&self, name: &str, look: impl FnOnce(&mut ServerRun) -> T) -> T {
         look(self.lock().runs.entry(name.to_owned()).or_default())
     }
 }

@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-/// One server-sent event.
+/// A server-sent event.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Event {
+pub(crate) enum SseEvent {
     /// An event with a name.
     Named(&'static str, Value),
     /// An event without a name.
@@ -14,13 +14,13 @@ pub(crate) enum Event {
 }
 
 /// The events as they go over the wire.
-pub(crate) fn encode(events: &[Event]) -> String {
+pub(crate) fn encode_events(events: &[SseEvent]) -> String {
     let mut wire = String::new();
     for event in events {
         let (name, data) = match event {
-            Event::Named(name, data) => (Some(*name), data.to_string()),
-            Event::Data(data) => (None, data.to_string()),
-            Event::Done => (None, "[DONE]".to_owned()),
+            SseEvent::Named(name, data) => (Some(*name), data.to_string()),
+            SseEvent::Data(data) => (None, data.to_string()),
+            SseEvent::Done => (None, "[DONE]".to_owned()),
         };
         if let Some(name) = name {
             wire.push_str("event: ");
@@ -35,7 +35,7 @@ pub(crate) fn encode(events: &[Event]) -> String {
 }
 
 /// The data lines of a stream, in order, up to the end mark. Each of ours is one line.
-pub(crate) fn data(wire: &str) -> impl Iterator<Item = &str> {
+pub(crate) fn data_lines(wire: &str) -> impl Iterator<Item = &str> {
     wire.lines()
         .filter_map(|line| line.strip_prefix("data:"))
         .map(str::trim_start)
@@ -50,14 +50,14 @@ mod tests {
     #[test]
     fn what_is_written_is_read() {
         let events = [
-            Event::Named("a", json!({"text": "one\ntwo"})),
-            Event::Data(json!({"n": 2})),
-            Event::Done,
-            Event::Data(json!("late")),
+            SseEvent::Named("a", json!({"text": "one\ntwo"})),
+            SseEvent::Data(json!({"n": 2})),
+            SseEvent::Done,
+            SseEvent::Data(json!("late")),
         ];
-        let wire = encode(&events);
+        let wire = encode_events(&events);
         assert!(wire.starts_with("event: a\ndata: {\"text\":\"one\\ntwo\"}\n\ndata: "), "{wire}");
-        let read: Vec<Value> = data(&wire).map(|line| serde_json::from_str(line).unwrap()).collect();
+        let read: Vec<Value> = data_lines(&wire).map(|line| serde_json::from_str(line).unwrap()).collect();
         assert_eq!(read, [json!({"text": "one\ntwo"}), json!({"n": 2})]);
     }
 }

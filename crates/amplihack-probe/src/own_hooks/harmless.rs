@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-/// What every command becomes. It is called as the user's own would be.
+/// The command that replaces every other. It is called as the user's own would be.
 const NOTHING: &str = "true";
 
 /// Texts by which an agent chooses a hook. None of them is run.
@@ -19,16 +19,16 @@ const SHELLS: &[&str] = &["bash", "powershell"];
 /// `value`, a part of an agent's settings on hooks, without any text but selectors; `hooks` grows by the hooks in it.
 ///
 /// Shapes, keys, numbers and switches stay, wrong ones too: they may be why an agent leaves out hooks.
-pub(super) fn harmless(value: Value, hooks: &mut usize) -> Value {
+pub(super) fn make_harmless(value: Value, hooks: &mut usize) -> Value {
     match value {
         Value::String(_) => NOTHING.into(),
-        Value::Array(items) => items.into_iter().map(|item| harmless(item, hooks)).collect(),
-        Value::Object(fields) => object(fields, hooks),
+        Value::Array(items) => items.into_iter().map(|item| make_harmless(item, hooks)).collect(),
+        Value::Object(fields) => harmless_object(fields, hooks),
         other => other,
     }
 }
 
-fn object(fields: Map<String, Value>, hooks: &mut usize) -> Value {
+fn harmless_object(fields: Map<String, Value>, hooks: &mut usize) -> Value {
     let kind = fields.get("type").and_then(Value::as_str).unwrap_or_default();
     if OTHER_KINDS.contains(&kind) {
         *hooks += 1;
@@ -43,7 +43,7 @@ fn object(fields: Map<String, Value>, hooks: &mut usize) -> Value {
     kept.map(|(key, value)| {
         let selects = SELECTORS.contains(&key.as_str())
             || key == "shell" && value.as_str().is_some_and(|shell| SHELLS.contains(&shell));
-        let value = if selects && value.is_string() { value } else { harmless(value, hooks) };
+        let value = if selects && value.is_string() { value } else { make_harmless(value, hooks) };
         (key, value)
     })
     .collect::<Map<_, _>>()
@@ -57,7 +57,7 @@ mod tests {
     #[test]
     fn commands_become_true_and_what_selects_them_stays() {
         let mut hooks = 0;
-        let found = harmless(
+        let found = make_harmless(
             json!({
                 "PreToolUse": [
                     {"matcher": "(Bash", "hooks": [
@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn a_selector_that_is_no_text_is_looked_through() {
-        let found = harmless(json!({"matcher": {"command": "evil"}, "type": ["evil"]}), &mut 0);
+        let found = make_harmless(json!({"matcher": {"command": "evil"}, "type": ["evil"]}), &mut 0);
         assert_eq!(found, json!({"matcher": {"command": "true"}, "type": ["true"]}));
     }
 }

@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 
 use amplihack_utils::agent_binary::AgentBinary;
 use amplihack_utils::env::Env;
-use amplihack_utils::fs::{Durability, create_private_dir, read_limited, write_atomic};
+use amplihack_utils::fs::{WriteDurability, create_private_dir, read_limited, write_atomic};
 use serde_json::{Map, Value};
 
-use crate::agents::probed;
-pub(crate) use read::Part;
-use read::{Content, content};
+use crate::agents::probed_agent;
+pub(crate) use read::OwnHooksPart;
+use read::{OwnHooksContent, hooks_content};
 
 /// Bytes of a settings file.
 const LIMIT: u64 = 1 << 20;
@@ -22,12 +22,12 @@ const MOST_FILES: usize = 100;
 /// No JSON and no TOML.
 const UNREADABLE: &str = "[\n{";
 
-/// What the settings of one user say on the hooks of one agent, every command replaced by `true`. Nothing else of the
+/// The settings of a user on the hooks of an agent, every command replaced by `true`. Nothing else of the
 /// settings is in here.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct OwnHooks {
     /// Files below the home.
-    files: Vec<(PathBuf, Content)>,
+    files: Vec<(PathBuf, OwnHooksContent)>,
     hooks: usize,
 }
 
@@ -39,22 +39,22 @@ pub struct OwnHooksError {
     source: io::Error,
 }
 
-/// Where an agent has its settings on hooks.
-pub(crate) struct Place {
+/// The location of an agent's settings on hooks.
+pub(crate) struct OwnHooksLocation {
     /// The variable that names the directory.
     pub(crate) variable: &'static str,
     /// The directory below the home without it.
     pub(crate) directory: &'static str,
-    pub(crate) files: &'static [(&'static str, Part)],
+    pub(crate) files: &'static [(&'static str, OwnHooksPart)],
     /// A directory of files with hooks.
     pub(crate) many: Option<&'static str>,
 }
 
 impl OwnHooks {
     /// Reads the settings of `agent` of the user whose environment is `env`. Only the files that hold hooks are opened.
-    pub fn find(agent: AgentBinary, env: &Env) -> Result<Self, OwnHooksError> {
+    pub fn read_settings(agent: AgentBinary, env: &Env) -> Result<Self, OwnHooksError> {
         let mut own = Self::default();
-        let Some(place) = probed(agent).map(|probed| &probed.own) else { return Ok(own) };
+        let Some(place) = probed_agent(agent).map(|probed| &probed.own) else { return Ok(own) };
         let named = env.path(place.variable).filter(|path| path.is_absolute());
         let Some(real) = named.or_else(|| env.home().map(|home| home.join(place.directory))) else {
             return Ok(own);
@@ -62,7 +62,9 @@ impl OwnHooks {
         let mut files: Vec<_> = place.files.iter().map(|(name, part)| (PathBuf::from(name), *part)).collect();
         if let Some(many) = place.many {
             files.extend(
-                json_files(&real.join(many))?.into_iter().map(|name| (Path::new(many).join(name), Part::All)),
+                json_files(&real.join(many))?
+                    .into_iter()
+                    .map(|name| (Path::new(many).join(name), OwnHooksPart::All)),
             );
         }
         for (name, part) in files {
@@ -72,23 +74,23 @@ impl OwnHooks {
                 Err(error) if is_absent(&error) => continue,
                 Err(source) => return Err(OwnHooksError { path, source }),
             };
-            let content = content(&bytes, part, &mut own.hooks);
+            let content = hooks_content(&bytes, part, &mut own.hooks);
             own.files.extend(content.map(|content| (Path::new(place.directory).join(name), content)));
         }
         Ok(own)
     }
 
-    /// Whether the settings have nothing on hooks.
+    /// Reports whether the settings have nothing on hooks.
     pub fn is_empty(&self) -> bool {
         self.files.is_empty()
     }
 
     /// Puts the copy into `home`, into the files that are there already or new ones.
-    pub fn place(&self, home: &Path) -> Result<(), OwnHooksError> {
+    pub fn copy_into(&self, home: &Path) -> Result<(), OwnHooksError> {
         for (name, content) in &self.files {
             let path = home.join(name);
             let there = std::fs::read_to_string(&path).unwrap_or_default();
-            write(&path, &text(content, &there)).map_err(|source| OwnHooksError { path, source })?;
+            write(&path, &file_text(content, &there)).map_err(|source| OwnHooksError { path, source })?;
         }
         Ok(())
     }
@@ -102,8 +104,8 @@ impl std::fmt::Display for OwnHooks {
             1 => f.write_str("1 hook, as `true`,")?,
             hooks => write!(f, "{hooks} hooks, each as `true`,")?,
         }
-        let name = |(name, content): &(PathBuf, Content)| {
-            let note = if *content == Content::Unreadable { ", which cannot be read" } else { "" };
+        let name = |(name, content): &(PathBuf, OwnHooksContent)| {
+            let note = if *content == OwnHooksContent::Unreadable { ", which cannot be read" } else { "" };
             format!("~/{}{note}", name.display())
         };
         write!(f, " in {}", self.files.iter().map(name).collect::<Vec<_>>().join(" and "))
@@ -133,22 +135,22 @@ fn json_files(directory: &Path) -> Result<Vec<PathBuf>, OwnHooksError> {
 }
 
 /// The text of a file that has `content` besides the settings in `there`.
-fn text(content: &Content, there: &str) -> String {
+fn file_text(content: &OwnHooksContent, there: &str) -> String {
     match content {
-        Content::Unreadable => UNREADABLE.to_owned(),
-        Content::Json { settings, relaxed } => {
+        OwnHooksContent::Unreadable => UNREADABLE.to_owned(),
+        OwnHooksContent::Json { settings, relaxed } => {
             let mut all = serde_json::from_str(there).unwrap_or_default();
-            merge(&mut all, settings);
+            merge_objects(&mut all, settings);
             let comment = if *relaxed { "// as in the original\n" } else { "" };
             format!("{comment}{:#}\n", Value::Object(all))
         }
-        Content::Toml(settings) => {
+        OwnHooksContent::Toml(settings) => {
             let there: Option<toml::Table> = toml::from_str(there).ok();
             let mut all = match serde_json::to_value(there.unwrap_or_default()) {
                 Ok(Value::Object(all)) => all,
                 _ => Map::new(),
             };
-            merge(&mut all, settings);
+            merge_objects(&mut all, settings);
             // What came from TOML goes back into it.
             toml::to_string(&all).unwrap_or_else(|_| UNREADABLE.to_owned())
         }
@@ -156,10 +158,10 @@ fn text(content: &Content, there: &str) -> String {
 }
 
 /// Adds `more` to `all`; where both have an object, to that.
-fn merge(all: &mut Map<String, Value>, more: &Map<String, Value>) {
+fn merge_objects(all: &mut Map<String, Value>, more: &Map<String, Value>) {
     for (key, value) in more {
         match (all.get_mut(key), value) {
-            (Some(Value::Object(all)), Value::Object(more)) => merge(all, more),
+            (Some(Value::Object(all)), Value::Object(more)) => merge_objects(all, more),
             _ => {
                 all.insert(key.clone(), value.clone());
             }
@@ -171,7 +173,7 @@ fn write(path: &Path, text: &str) -> io::Result<()> {
     if let Some(directory) = path.parent() {
         create_private_dir(directory)?;
     }
-    write_atomic(path, text.as_bytes(), 0o600, Durability::Process)
+    write_atomic(path, text.as_bytes(), 0o600, WriteDurability::Process)
 }
 
 #[cfg(test)]

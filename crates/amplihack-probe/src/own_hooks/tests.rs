@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use serde_json::json;
 
 use super::*;
-use crate::loopback::{Options, loopback};
+use crate::loopback::{LoopbackOptions, prepare_loopback};
 
 fn put(home: &Path, name: &str, text: &str) {
     let path = home.join(name);
@@ -15,7 +15,7 @@ fn put(home: &Path, name: &str, text: &str) {
 }
 
 fn find(agent: AgentBinary, home: &Path) -> OwnHooks {
-    OwnHooks::find(agent, &Env::empty().with("HOME", home)).unwrap()
+    OwnHooks::read_settings(agent, &Env::empty().with_variable("HOME", home)).unwrap()
 }
 
 fn read(home: &Path, name: &str) -> Value {
@@ -31,7 +31,7 @@ fn a_home_without_hooks_gives_nothing() {
     put(home.path(), ".copilot", "a file in the way");
     for agent in AgentBinary::ALL {
         assert!(find(agent, home.path()).is_empty(), "{agent}");
-        assert!(OwnHooks::find(agent, &Env::empty()).unwrap().is_empty());
+        assert!(OwnHooks::read_settings(agent, &Env::empty()).unwrap().is_empty());
     }
 }
 
@@ -50,8 +50,14 @@ fn codex_gets_hooks_besides_the_settings_that_point_it_at_the_server() {
     );
     let own = find(AgentBinary::Codex, user.path());
     assert_eq!(own.to_string(), "2 hooks, each as `true`, in ~/.codex/config.toml and ~/.codex/hooks.json");
-    loopback(AgentBinary::Codex, "http://127.0.0.1:1/text~r", home.path(), Options::default()).unwrap();
-    own.place(home.path()).unwrap();
+    prepare_loopback(
+        AgentBinary::Codex,
+        "http://127.0.0.1:1/text~r",
+        home.path(),
+        LoopbackOptions::default(),
+    )
+    .unwrap();
+    own.copy_into(home.path()).unwrap();
     let text = fs::read_to_string(home.path().join(".codex/config.toml")).unwrap();
     let settings: toml::Table = toml::from_str(&text).unwrap();
     assert_eq!(
@@ -83,14 +89,14 @@ fn copilot_gets_every_file_of_its_directory_and_keeps_its_trust() {
     put(user.path(), ".copilot/hooks/b.txt", "s3cret");
     put(user.path(), ".copilot/hooks/c.json", "{");
     let work = Some(Path::new("/w"));
-    let options = Options { workspace: work, ..Options::default() };
-    loopback(AgentBinary::Copilot, "http://127.0.0.1:1/text~r", home.path(), options).unwrap();
+    let options = LoopbackOptions { workspace: work, ..LoopbackOptions::default() };
+    prepare_loopback(AgentBinary::Copilot, "http://127.0.0.1:1/text~r", home.path(), options).unwrap();
     let own = find(AgentBinary::Copilot, user.path());
     assert_eq!(
         own.to_string(),
         "1 hook, as `true`, in ~/.copilot/config.json and ~/.copilot/hooks/a.json and ~/.copilot/hooks/c.json, which cannot be read"
     );
-    own.place(home.path()).unwrap();
+    own.copy_into(home.path()).unwrap();
     let config = fs::read_to_string(home.path().join(".copilot/config.json")).unwrap();
     let json = config.strip_prefix("// as in the original\n").unwrap();
     let config: Value = serde_json::from_str(json).unwrap();
@@ -105,10 +111,12 @@ fn copilot_gets_every_file_of_its_directory_and_keeps_its_trust() {
 fn the_agents_own_variable_says_where_its_settings_are() {
     let user = tempfile::tempdir().unwrap();
     put(user.path(), "elsewhere/settings.json", r#"{"hooks": {"Stop": []}}"#);
-    let env = Env::empty().with("HOME", user.path()).with("CLAUDE_CONFIG_DIR", user.path().join("elsewhere"));
-    let own = OwnHooks::find(AgentBinary::Claude, &env).unwrap();
+    let env = Env::empty()
+        .with_variable("HOME", user.path())
+        .with_variable("CLAUDE_CONFIG_DIR", user.path().join("elsewhere"));
+    let own = OwnHooks::read_settings(AgentBinary::Claude, &env).unwrap();
     let home = tempfile::tempdir().unwrap();
-    own.place(home.path()).unwrap();
+    own.copy_into(home.path()).unwrap();
     let file = home.path().join(".claude/settings.json");
     assert_eq!(read(home.path(), ".claude/settings.json"), json!({"hooks": {"Stop": []}}));
     assert_eq!(fs::metadata(file).unwrap().permissions().mode() & 0o777, 0o600);
@@ -118,6 +126,8 @@ fn the_agents_own_variable_says_where_its_settings_are() {
 fn a_file_that_cannot_be_looked_at_is_named() {
     let user = tempfile::tempdir().unwrap();
     put(user.path(), ".claude/settings.json", &" ".repeat(usize::try_from(LIMIT).unwrap() + 1));
-    let error = OwnHooks::find(AgentBinary::Claude, &Env::empty().with("HOME", user.path())).unwrap_err();
+    let error =
+        OwnHooks::read_settings(AgentBinary::Claude, &Env::empty().with_variable("HOME", user.path()))
+            .unwrap_err();
     assert!(error.to_string().contains(".claude/settings.json: "), "{error}");
 }

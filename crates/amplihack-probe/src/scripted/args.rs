@@ -4,20 +4,20 @@ use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// What a command line asks for.
+/// The request of a command line.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Command {
+pub(crate) enum ScriptedCommand {
     Version,
-    Run(Options),
+    Run(ScriptedOptions),
 }
 
-/// How to run a prompt.
+/// Options for running a prompt.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Options {
+pub(crate) struct ScriptedOptions {
     /// The prompt, if it is among the arguments.
     pub prompt: Option<String>,
     pub model: String,
-    pub format: Format,
+    pub format: ScriptedFormat,
     /// Tool calls run without anybody being asked. There is nobody to ask.
     pub all_permissions: bool,
     /// As the init event names it.
@@ -28,9 +28,9 @@ pub(crate) struct Options {
     pub settings: Option<String>,
 }
 
-/// What stdout carries.
+/// The content of stdout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Format {
+pub(crate) enum ScriptedFormat {
     /// The final text.
     Text,
     /// The result event.
@@ -45,12 +45,12 @@ const WITH_VALUE: [&str; 5] =
 const PERMISSION_MODES: [&str; 6] = ["acceptEdits", "auto", "bypassPermissions", "manual", "dontAsk", "plan"];
 
 /// Reads a command line; an error is what the agent complains about.
-pub(crate) fn parse(args: Vec<OsString>) -> Result<Command, String> {
+pub(crate) fn parse_args(args: Vec<OsString>) -> Result<ScriptedCommand, String> {
     let mut args: VecDeque<String> = args.into_iter().map(|arg| arg.to_string_lossy().into_owned()).collect();
-    let mut options = Options {
+    let mut options = ScriptedOptions {
         prompt: None,
         model: "scripted".to_owned(),
-        format: Format::Text,
+        format: ScriptedFormat::Text,
         all_permissions: false,
         permission_mode: "default".to_owned(),
         plugins: Vec::new(),
@@ -70,14 +70,14 @@ pub(crate) fn parse(args: Vec<OsString>) -> Result<Command, String> {
         let mut value =
             || inline.clone().or_else(|| args.pop_front()).ok_or(format!("option '{flag}' needs a value"));
         match flag.as_str() {
-            "--version" | "-v" => return Ok(Command::Version),
+            "--version" | "-v" => return Ok(ScriptedCommand::Version),
             "-p" | "--print" => print = true,
             "--verbose" => verbose = true,
             // Its messages are short: each comes whole.
             "--include-partial-messages" => {}
             "--dangerously-skip-permissions" => "bypassPermissions".clone_into(&mut options.permission_mode),
             "--model" => options.model = value()?,
-            "--output-format" => options.format = format(&value()?)?,
+            "--output-format" => options.format = parse_format(&value()?)?,
             "--plugin-dir" => options.plugins.push(value()?.into()),
             "--settings" => options.settings = Some(value()?),
             "--permission-mode" => options.permission_mode = permission_mode(value()?)?,
@@ -95,14 +95,14 @@ pub(crate) fn parse(args: Vec<OsString>) -> Result<Command, String> {
     if !print {
         return Err("the scripted agent has no interactive session; use --print".to_owned());
     }
-    if options.format == Format::StreamJson && !verbose {
+    if options.format == ScriptedFormat::StreamJson && !verbose {
         return Err("when using --print, --output-format=stream-json requires --verbose".to_owned());
     }
     options.all_permissions = options.permission_mode == "bypassPermissions";
-    Ok(Command::Run(options))
+    Ok(ScriptedCommand::Run(options))
 }
 
-fn take_prompt(options: &mut Options, word: String) -> Result<(), String> {
+fn take_prompt(options: &mut ScriptedOptions, word: String) -> Result<(), String> {
     if options.prompt.is_some() {
         return Err("more than one prompt; quote it".to_owned());
     }
@@ -110,11 +110,11 @@ fn take_prompt(options: &mut Options, word: String) -> Result<(), String> {
     Ok(())
 }
 
-fn format(value: &str) -> Result<Format, String> {
+fn parse_format(value: &str) -> Result<ScriptedFormat, String> {
     match value {
-        "text" => Ok(Format::Text),
-        "json" => Ok(Format::Json),
-        "stream-json" => Ok(Format::StreamJson),
+        "text" => Ok(ScriptedFormat::Text),
+        "json" => Ok(ScriptedFormat::Json),
+        "stream-json" => Ok(ScriptedFormat::StreamJson),
         other => Err(format!(
             "option '--output-format' argument '{other}' is invalid; use text, json or stream-json"
         )),
@@ -134,12 +134,12 @@ fn permission_mode(value: String) -> Result<String, String> {
 mod tests {
     use super::*;
 
-    fn read(line: &[&str]) -> Result<Command, String> {
-        parse(line.iter().map(OsString::from).collect())
+    fn read(line: &[&str]) -> Result<ScriptedCommand, String> {
+        parse_args(line.iter().map(OsString::from).collect())
     }
 
-    fn options(line: &[&str]) -> Options {
-        let Ok(Command::Run(options)) = read(line) else { panic!("{line:?}: {:?}", read(line)) };
+    fn options(line: &[&str]) -> ScriptedOptions {
+        let Ok(ScriptedCommand::Run(options)) = read(line) else { panic!("{line:?}: {:?}", read(line)) };
         options
     }
 
@@ -166,11 +166,11 @@ mod tests {
             "plan",
         ];
         let read = options(&line);
-        assert_eq!((read.model.as_str(), read.format), ("m", Format::StreamJson));
+        assert_eq!((read.model.as_str(), read.format), ("m", ScriptedFormat::StreamJson));
         assert!(!read.all_permissions);
         assert!(options(&["-p", "--dangerously-skip-permissions"]).all_permissions);
         assert!(options(&["-p", "--permission-mode", "bypassPermissions"]).all_permissions);
-        assert_eq!(parse(vec!["--version".into()]), Ok(Command::Version));
+        assert_eq!(parse_args(vec!["--version".into()]), Ok(ScriptedCommand::Version));
         let read = options(&["-p", "--plugin-dir", "/a", "--plugin-dir=/b", "--settings", "{}"]);
         assert_eq!(read.plugins, [PathBuf::from("/a"), PathBuf::from("/b")]);
         assert_eq!(read.settings.as_deref(), Some("{}"));

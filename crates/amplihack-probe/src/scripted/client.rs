@@ -14,29 +14,29 @@ const MAX_ANSWER: u64 = 32 << 20;
 
 /// A model on this machine.
 #[derive(Debug)]
-pub(crate) struct Client {
+pub(crate) struct ScriptedModelClient {
     agent: ureq::Agent,
     url: String,
     key: String,
     model: String,
 }
 
-/// Why the model gave no message.
+/// The reason why the model gave no message.
 #[derive(Debug, thiserror::Error)]
 #[error("{text}")]
-pub(crate) struct ModelError {
+pub(crate) struct ScriptedModelError {
     /// The HTTP status, if there was an answer.
     pub status: Option<u16>,
     text: String,
 }
 
-impl ModelError {
+impl ScriptedModelError {
     fn new(status: Option<u16>, text: &impl ToString) -> Self {
         Self { status, text: text.to_string() }
     }
 }
 
-impl Client {
+impl ScriptedModelClient {
     /// The model that the environment names. An error is what the agent complains about.
     pub(crate) fn new(env: &Env, model: &str) -> Result<Self, String> {
         let base = env.text("ANTHROPIC_BASE_URL").ok_or("ANTHROPIC_BASE_URL is not set")?;
@@ -58,7 +58,7 @@ impl Client {
     }
 
     /// Sends the conversation and returns the model's message.
-    pub(crate) fn ask(&self, messages: &[Value]) -> Result<Value, ModelError> {
+    pub(crate) fn request_message(&self, messages: &[Value]) -> Result<Value, ScriptedModelError> {
         let request = json!({
             "model": self.model,
             "max_tokens": 4096,
@@ -77,26 +77,26 @@ impl Client {
             .header("anthropic-version", "2023-06-01")
             .header("content-type", "application/json")
             .send(request.to_string())
-            .map_err(|error| ModelError::new(None, &format!("cannot reach {}: {error}", self.url)))?;
+            .map_err(|error| ScriptedModelError::new(None, &format!("cannot reach {}: {error}", self.url)))?;
         let status = response.status().as_u16();
         let body = response.body_mut().with_config().limit(MAX_ANSWER).read_to_string();
-        let body = body.map_err(|error| ModelError::new(Some(status), &error))?;
+        let body = body.map_err(|error| ScriptedModelError::new(Some(status), &error))?;
         if status != 200 {
-            return Err(ModelError::new(Some(status), &format!("{status} {}", reason(&body))));
+            return Err(ScriptedModelError::new(Some(status), &format!("{status} {}", error_message(&body))));
         }
-        assemble(&body)
-            .ok_or_else(|| ModelError::new(Some(status), &"the stream ended before the message did"))
+        assemble_message(&body)
+            .ok_or_else(|| ScriptedModelError::new(Some(status), &"the stream ended before the message did"))
     }
 }
 
-/// What an error's body says, as short as it can be had.
-fn reason(body: &str) -> String {
+/// The message in an error's body, as short as it can be had.
+fn error_message(body: &str) -> String {
     let value: Option<Value> = serde_json::from_str(body).ok();
     let message = value.as_ref().and_then(|value| value["error"]["message"].as_str());
     message.unwrap_or(body).to_owned()
 }
 
-/// Whether this base URL stays on the machine. Names that look like it (`http://127.0.0.1@elsewhere`) do not.
+/// Reports whether this base URL stays on the machine. Names that look like it (`http://127.0.0.1@elsewhere`) do not.
 fn is_loopback(base: &str) -> bool {
     base.parse::<Uri>().is_ok_and(|uri| {
         uri.scheme_str() == Some("http") && matches!(uri.host(), Some("127.0.0.1" | "localhost" | "[::1]"))
@@ -104,9 +104,9 @@ fn is_loopback(base: &str) -> bool {
 }
 
 /// Puts a streamed message together; `None` unless it is whole.
-fn assemble(wire: &str) -> Option<Value> {
+fn assemble_message(wire: &str) -> Option<Value> {
     let mut message = None;
-    for line in sse::data(wire) {
+    for line in sse::data_lines(wire) {
         let event: Value = serde_json::from_str(line).ok()?;
         match event["type"].as_str()? {
             "message_start" => message = Some(event["message"].clone()),
@@ -115,7 +115,7 @@ fn assemble(wire: &str) -> Option<Value> {
             }
             "content_block_delta" => {
                 let block = message.as_mut()?["content"].as_array_mut()?.last_mut()?;
-                add(block, &event["delta"])?;
+                add_delta(block, &event["delta"])?;
             }
             "message_delta" => {
                 let message = message.as_mut()?;
@@ -130,7 +130,7 @@ fn assemble(wire: &str) -> Option<Value> {
 }
 
 /// Adds a delta to a block. Input arrives as parts of a JSON text: it stays a text until it parses.
-fn add(block: &mut Value, delta: &Value) -> Option<()> {
+fn add_delta(block: &mut Value, delta: &Value) -> Option<()> {
     if let Some(text) = delta["text"].as_str() {
         let whole = format!("{}{text}", block["text"].as_str()?);
         block["text"] = json!(whole);
@@ -163,7 +163,7 @@ mod tests {
             assert!(!is_loopback(base), "{base}");
         }
         let env = Env::from_iter([("ANTHROPIC_BASE_URL", "http://10.0.0.1"), ("ANTHROPIC_API_KEY", "k")]);
-        assert!(Client::new(&env, "m").unwrap_err().contains("10.0.0.1"));
+        assert!(ScriptedModelClient::new(&env, "m").unwrap_err().contains("10.0.0.1"));
     }
 
     #[test]
@@ -180,10 +180,10 @@ mod tests {
             json!({"type": "message_stop"}),
         ]
         .map(|event| format!("data: {event}\n\n"));
-        let message = assemble(&wire.concat()).unwrap();
+        let message = assemble_message(&wire.concat()).unwrap();
         assert_eq!(message["content"][0]["text"], "it's");
         assert_eq!(message["content"][1]["input"], json!({"command": "id"}));
         assert_eq!(message["usage"], json!({"input_tokens": 1, "output_tokens": 2}));
-        assert_eq!(assemble(&wire[..8].concat()), None);
+        assert_eq!(assemble_message(&wire[..8].concat()), None);
     }
 }

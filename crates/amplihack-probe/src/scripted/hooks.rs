@@ -1,10 +1,10 @@
-//! The scripted agent's hooks: those of its plugins that are asked before a tool call, obeyed as Claude Code obeys them.
+//! The scripted agent's hooks: those of its settings and plugins that are asked before a tool call, obeyed as Claude Code obeys them.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use amplihack_session::{Deadlines, EndCause, Exit, Input, Output, RunSpec, run_blocking};
+use amplihack_session::{ChildInput, ChildOutput, Deadlines, EndCause, ProcessExit, RunSpec, run_blocking};
 use amplihack_utils::env::Env;
 use serde_json::{Value, json};
 
@@ -16,28 +16,31 @@ const GRACE: Duration = Duration::from_millis(500);
 
 /// Hooks before a tool call.
 #[derive(Debug, Default, PartialEq)]
-pub(crate) struct Hooks(Vec<Hook>);
+pub(crate) struct ScriptedHooks(Vec<ScriptedHook>);
 
 #[derive(Debug, PartialEq)]
-struct Hook {
+struct ScriptedHook {
     /// Names of tools, with `|` between them; `*` or nothing for all.
     matcher: String,
     command: String,
     timeout: Duration,
 }
 
-impl Hooks {
-    /// The hooks in `hooks/hooks.json` of each of `plugins`, unless `settings` switch all hooks off. An error is what the
+impl ScriptedHooks {
+    /// The hooks in `settings` and in `hooks/hooks.json` of each of `plugins`, unless `settings` switch all hooks off. An error is what the
     /// agent complains about.
     pub(crate) fn load(plugins: &[PathBuf], settings: Option<&str>) -> Result<Self, String> {
+        let mut hooks = Vec::new();
         if let Some(settings) = settings {
             let settings: Value = serde_json::from_str(settings)
                 .map_err(|error| format!("option '--settings' argument is no JSON: {error}"))?;
             if settings["disableAllHooks"] == true {
                 return Ok(Self::default());
             }
+            hooks.extend(
+                parse_hooks(&settings).map_err(|why| format!("option '--settings' cannot be used: {why}"))?,
+            );
         }
-        let mut hooks = Vec::new();
         for plugin in plugins {
             let file = plugin.join("hooks/hooks.json");
             let text = match std::fs::read(&file) {
@@ -45,13 +48,15 @@ impl Hooks {
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
                 Err(error) => return Err(format!("cannot read {}: {error}", file.display())),
             };
-            hooks.extend(parse(&text).map_err(|why| format!("cannot use {}: {why}", file.display()))?);
+            let cannot = |why: String| format!("cannot use {}: {why}", file.display());
+            let text = serde_json::from_slice(&text).map_err(|error| cannot(error.to_string()))?;
+            hooks.extend(parse_hooks(&text).map_err(cannot)?);
         }
         Ok(Self(hooks))
     }
 
     /// Asks the hooks about `call`, one after the other: the reason of the first that stops it.
-    pub(crate) fn stop(
+    pub(crate) fn stop_reason(
         &self,
         call: &Value,
         session: &str,
@@ -70,18 +75,20 @@ impl Hooks {
         })
         .to_string();
         let tool = call["name"].as_str().unwrap_or_default();
-        self.0.iter().filter(|hook| hook.matches(tool)).find_map(|hook| hook.ask(&payload, &cwd, env))
+        self.0
+            .iter()
+            .filter(|hook| hook.matches_tool(tool))
+            .find_map(|hook| hook.run_hook(&payload, &cwd, env))
     }
 }
 
-fn parse(text: &[u8]) -> Result<Vec<Hook>, String> {
-    let file: Value = serde_json::from_slice(text).map_err(|error| error.to_string())?;
+fn parse_hooks(file: &Value) -> Result<Vec<ScriptedHook>, String> {
     let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
     let mut hooks = Vec::new();
     for group in list(&file["hooks"]["PreToolUse"]) {
         for hook in list(&group["hooks"]) {
             let command = hook["command"].as_str().ok_or("a hook without a command")?;
-            hooks.push(Hook {
+            hooks.push(ScriptedHook {
                 matcher: group["matcher"].as_str().unwrap_or_default().to_owned(),
                 command: command.to_owned(),
                 timeout: Duration::from_secs(hook["timeout"].as_u64().unwrap_or(TIMEOUT)),
@@ -91,19 +98,19 @@ fn parse(text: &[u8]) -> Result<Vec<Hook>, String> {
     Ok(hooks)
 }
 
-impl Hook {
-    fn matches(&self, tool: &str) -> bool {
+impl ScriptedHook {
+    fn matches_tool(&self, tool: &str) -> bool {
         matches!(self.matcher.as_str(), "" | "*") || self.matcher.split('|').any(|name| name == tool)
     }
 
     /// The reason why the call must not run. A hook that cannot be started, or takes too long, stops nothing.
-    fn ask(&self, payload: &str, cwd: &Path, env: &Env) -> Option<String> {
+    fn run_hook(&self, payload: &str, cwd: &Path, env: &Env) -> Option<String> {
         let mut run = Command::new("/bin/sh");
         run.arg("-c").arg(&self.command).env_clear().envs(env.iter()).env("CLAUDE_PROJECT_DIR", cwd);
         let outcome = run_blocking(RunSpec {
-            stdin: Input::Bytes(payload.as_bytes().to_vec()),
-            stdout: Output::Head(MAX_ANSWER),
-            stderr: Output::Head(MAX_ANSWER),
+            stdin: ChildInput::Bytes(payload.as_bytes().to_vec()),
+            stdout: ChildOutput::Head(MAX_ANSWER),
+            stderr: ChildOutput::Head(MAX_ANSWER),
             deadlines: Deadlines { total: Some(self.timeout), ..Deadlines::default() },
             grace: GRACE,
             ..RunSpec::new(run)
@@ -113,13 +120,13 @@ impl Hook {
             return None;
         }
         let said = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
-        let blocked = outcome.exit == Exit::Code(2);
-        refusal(&said(&outcome.stdout.bytes)).or_else(|| blocked.then(|| said(&outcome.stderr.bytes)))
+        let blocked = outcome.exit == ProcessExit::Code(2);
+        refusal_reason(&said(&outcome.stdout.bytes)).or_else(|| blocked.then(|| said(&outcome.stderr.bytes)))
     }
 }
 
 /// The reason in an answer that refuses the call: a whole JSON object, or it says nothing. There is nobody to ask.
-fn refusal(stdout: &str) -> Option<String> {
+fn refusal_reason(stdout: &str) -> Option<String> {
     let answer: Value = serde_json::from_str(stdout).ok()?;
     let specific = &answer["hookSpecificOutput"];
     let reason = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -137,13 +144,17 @@ mod tests {
         Env::from_iter([("PATH", "/usr/bin:/bin")])
     }
 
-    fn hook(command: &str) -> Hook {
-        Hook { matcher: "*".to_owned(), command: command.to_owned(), timeout: Duration::from_secs(TIMEOUT) }
+    fn hook(command: &str) -> ScriptedHook {
+        ScriptedHook {
+            matcher: "*".to_owned(),
+            command: command.to_owned(),
+            timeout: Duration::from_secs(TIMEOUT),
+        }
     }
 
     fn stop(command: &str) -> Option<String> {
         let call = json!({"name": "Bash", "id": "toolu_1", "input": {"command": "it's"}});
-        Hooks(vec![hook("true"), hook(command)]).stop(&call, "s1", "default", &env())
+        ScriptedHooks(vec![hook("true"), hook(command)]).stop_reason(&call, "s1", "default", &env())
     }
 
     /// The column of Claude Code in the table of what hosts make of a hook's answer, but for which texts reach the model.
@@ -174,8 +185,11 @@ mod tests {
 
     #[test]
     fn a_hook_that_takes_too_long_stops_nothing() {
-        let stuck = Hook { timeout: Duration::from_millis(300), ..hook("exec tail -f /dev/null") };
-        assert_eq!(Hooks(vec![stuck]).stop(&json!({"name": "Bash"}), "s1", "default", &env()), None);
+        let stuck = ScriptedHook { timeout: Duration::from_millis(300), ..hook("exec tail -f /dev/null") };
+        assert_eq!(
+            ScriptedHooks(vec![stuck]).stop_reason(&json!({"name": "Bash"}), "s1", "default", &env()),
+            None
+        );
     }
 
     #[test]
@@ -200,7 +214,11 @@ mod tests {
     fn hooks_come_from_plugins_and_are_chosen_by_tool() {
         let plugin = tempfile::tempdir().unwrap();
         let plugins = [plugin.path().to_owned()];
-        assert_eq!(Hooks::load(&plugins, None), Ok(Hooks::default()), "a plugin without hooks");
+        assert_eq!(
+            ScriptedHooks::load(&plugins, None),
+            Ok(ScriptedHooks::default()),
+            "a plugin without hooks"
+        );
         std::fs::create_dir(plugin.path().join("hooks")).unwrap();
         let file = plugin.path().join("hooks/hooks.json");
         let text = json!({"hooks": {
@@ -212,17 +230,25 @@ mod tests {
             ],
         }});
         std::fs::write(&file, text.to_string()).unwrap();
-        let hooks = Hooks::load(&plugins, Some("{\"disableAllHooks\":false}")).unwrap();
-        let chosen: Vec<&str> =
-            hooks.0.iter().filter(|hook| hook.matches("Bash")).map(|hook| hook.command.as_str()).collect();
+        let hooks = ScriptedHooks::load(&plugins, Some("{\"disableAllHooks\":false}")).unwrap();
+        let chosen: Vec<&str> = hooks
+            .0
+            .iter()
+            .filter(|hook| hook.matches_tool("Bash"))
+            .map(|hook| hook.command.as_str())
+            .collect();
         assert_eq!(chosen, ["a", "c"]);
         assert_eq!(
             (hooks.0[0].timeout, hooks.0[1].timeout),
             (Duration::from_secs(7), Duration::from_secs(TIMEOUT))
         );
-        assert_eq!(Hooks::load(&plugins, Some("{\"disableAllHooks\":true}")), Ok(Hooks::default()));
-        assert!(Hooks::load(&plugins, Some("{")).unwrap_err().contains("--settings"));
+        assert_eq!(
+            ScriptedHooks::load(&plugins, Some("{\"disableAllHooks\":true}")),
+            Ok(ScriptedHooks::default())
+        );
+        assert_eq!(ScriptedHooks::load(&[], Some(&text.to_string())).unwrap().0.len(), 3);
+        assert!(ScriptedHooks::load(&plugins, Some("{")).unwrap_err().contains("--settings"));
         std::fs::write(&file, "{").unwrap();
-        assert!(Hooks::load(&plugins, None).unwrap_err().contains("hooks.json"));
+        assert!(ScriptedHooks::load(&plugins, None).unwrap_err().contains("hooks.json"));
     }
 }

@@ -17,10 +17,10 @@ use std::path::Path;
 use amplihack_utils::env::Env;
 use serde_json::{Value, json};
 
-use args::{Command, Options};
-use client::{Client, ModelError};
-use hooks::Hooks;
-use output::Printer;
+use args::{ScriptedCommand, ScriptedOptions};
+use client::{ScriptedModelClient, ScriptedModelError};
+use hooks::ScriptedHooks;
+use output::ScriptedPrinter;
 
 /// The version that the scripted agent reports: no release of Claude Code has it.
 pub const VERSION: &str = "9.9.9";
@@ -31,8 +31,8 @@ const MAX_TURNS: usize = 200;
 const MAX_STDIN: u64 = 10 << 20;
 
 /// The streams of the process.
-pub struct Streams<'a> {
-    /// Where the prompt is, if it is not among the arguments.
+pub struct ScriptedStreams<'a> {
+    /// The stream with the prompt, if that is not among the arguments.
     pub stdin: &'a mut dyn Read,
     /// Answers and events.
     pub stdout: &'a mut dyn Write,
@@ -40,7 +40,7 @@ pub struct Streams<'a> {
     pub stderr: &'a mut dyn Write,
 }
 
-impl std::fmt::Debug for Streams<'_> {
+impl std::fmt::Debug for ScriptedStreams<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Streams")
     }
@@ -52,13 +52,13 @@ pub const PROGRAM: &str = "amplihack-scripted-agent";
 /// Runs the scripted agent if the program was started under its name; `None` otherwise.
 ///
 /// `args` with the program's name first, as the system gives them.
-pub fn dispatch(args: &[OsString], env: &Env) -> Option<u8> {
+pub fn run_if_named(args: &[OsString], env: &Env) -> Option<u8> {
     let (program, args) = args.split_first()?;
     if Path::new(program).file_name()? != PROGRAM {
         return None;
     }
     let mut streams =
-        Streams { stdin: &mut io::stdin(), stdout: &mut io::stdout(), stderr: &mut io::stderr() };
+        ScriptedStreams { stdin: &mut io::stdin(), stdout: &mut io::stdout(), stderr: &mut io::stderr() };
     Some(main(args.to_vec(), env, &mut streams))
 }
 
@@ -66,17 +66,19 @@ pub fn dispatch(args: &[OsString], env: &Env) -> Option<u8> {
 ///
 /// `env` decides where the model is (`ANTHROPIC_BASE_URL`, `ANTHROPIC_API_KEY`) and becomes the environment of the
 /// tool calls. With the prompt among the arguments stdin is not read.
-pub fn main(args: Vec<OsString>, env: &Env, streams: &mut Streams<'_>) -> u8 {
-    let outcome = match args::parse(args) {
-        Ok(Command::Version) => writeln!(streams.stdout, "{VERSION} (amplihack scripted agent)").map(|()| 0),
-        Ok(Command::Run(options)) => run(&options, env, streams),
+pub fn main(args: Vec<OsString>, env: &Env, streams: &mut ScriptedStreams<'_>) -> u8 {
+    let outcome = match args::parse_args(args) {
+        Ok(ScriptedCommand::Version) => {
+            writeln!(streams.stdout, "{VERSION} (amplihack scripted agent)").map(|()| 0)
+        }
+        Ok(ScriptedCommand::Run(options)) => run_prompt(&options, env, streams),
         Err(complaint) => writeln!(streams.stderr, "error: {complaint}").map(|()| 1),
     };
     // A closed stdout or stderr leaves nobody to tell.
     outcome.and_then(|code| streams.stdout.flush().map(|()| code)).unwrap_or(1)
 }
 
-fn run(options: &Options, env: &Env, streams: &mut Streams<'_>) -> io::Result<u8> {
+fn run_prompt(options: &ScriptedOptions, env: &Env, streams: &mut ScriptedStreams<'_>) -> io::Result<u8> {
     let complain =
         |stderr: &mut dyn Write, complaint: &str| writeln!(stderr, "Error: {complaint}").map(|()| 1);
     let prompt = match &options.prompt {
@@ -95,16 +97,16 @@ fn run(options: &Options, env: &Env, streams: &mut Streams<'_>) -> io::Result<u8
         let text = "Input must be provided either through stdin or as a prompt argument when using --print";
         return complain(streams.stderr, text);
     }
-    let client = match Client::new(env, &options.model) {
+    let client = match ScriptedModelClient::new(env, &options.model) {
         Ok(client) => client,
         Err(complaint) => return complain(streams.stderr, &complaint),
     };
-    let hooks = match Hooks::load(&options.plugins, options.settings.as_deref()) {
+    let hooks = match ScriptedHooks::load(&options.plugins, options.settings.as_deref()) {
         Ok(hooks) => hooks,
         Err(complaint) => return complain(streams.stderr, &complaint),
     };
-    let printer = Printer::new(options, streams.stdout);
-    Session { options, env, client, hooks, printer, denials: Vec::new() }.converse(&prompt)
+    let printer = ScriptedPrinter::new(options, streams.stdout);
+    ScriptedSession { options, env, client, hooks, printer, denials: Vec::new() }.run_conversation(&prompt)
 }
 
 /// The prompt on stdin, `None` if it is too long. What is not UTF-8 is replaced, as Claude Code does.
@@ -115,57 +117,57 @@ fn read_prompt(stdin: &mut dyn Read) -> io::Result<Option<String>> {
     Ok(fits.then(|| String::from_utf8_lossy(&bytes).into_owned()))
 }
 
-/// One prompt on its way to a result.
-struct Session<'a> {
-    options: &'a Options,
+/// A session from its prompt to the result.
+struct ScriptedSession<'a> {
+    options: &'a ScriptedOptions,
     env: &'a Env,
-    client: Client,
-    hooks: Hooks,
-    printer: Printer<'a>,
+    client: ScriptedModelClient,
+    hooks: ScriptedHooks,
+    printer: ScriptedPrinter<'a>,
     denials: Vec<Value>,
 }
 
-impl Session<'_> {
-    fn converse(mut self, prompt: &str) -> io::Result<u8> {
-        self.printer.init()?;
+impl ScriptedSession<'_> {
+    fn run_conversation(mut self, prompt: &str) -> io::Result<u8> {
+        self.printer.print_init()?;
         let mut messages = vec![json!({"role": "user", "content": [{"type": "text", "text": prompt}]})];
         for _ in 0..MAX_TURNS {
-            let message = match self.client.ask(&messages) {
+            let message = match self.client.request_message(&messages) {
                 Ok(message) => message,
-                Err(error) => return self.failed(&error),
+                Err(error) => return self.finish_failed(&error),
             };
-            self.printer.assistant(&message)?;
-            let results = self.act(&message);
+            self.printer.print_assistant(&message)?;
+            let results = self.run_tool_calls(&message);
             messages.push(json!({"role": "assistant", "content": message["content"]}));
             if results.is_empty() {
-                self.printer.success(&message, &self.denials)?;
+                self.printer.print_success(&message, &self.denials)?;
                 return Ok(0);
             }
             for result in &results {
-                self.printer.tool_result(result)?;
+                self.printer.print_tool_result(result)?;
             }
             messages.push(json!({"role": "user", "content": results}));
         }
-        self.printer.out_of_turns(MAX_TURNS, &self.denials)?;
+        self.printer.print_out_of_turns(MAX_TURNS, &self.denials)?;
         Ok(1)
     }
 
-    fn failed(mut self, error: &ModelError) -> io::Result<u8> {
-        self.printer.api_error(error.status, &format!("API Error: {error}"), &self.denials)?;
+    fn finish_failed(mut self, error: &ScriptedModelError) -> io::Result<u8> {
+        self.printer.print_api_error(error.status, &format!("API Error: {error}"), &self.denials)?;
         Ok(1)
     }
 
     /// Runs the tools that a message calls for. A call that a hook stops, or without permission, is answered with a refusal.
-    fn act(&mut self, message: &Value) -> Vec<Value> {
+    fn run_tool_calls(&mut self, message: &Value) -> Vec<Value> {
         let blocks = message["content"].as_array().map(Vec::as_slice).unwrap_or_default();
         let mut results = Vec::new();
         for call in blocks.iter().filter(|block| block["type"] == "tool_use") {
             let stopped =
-                self.hooks.stop(call, self.printer.session(), &self.options.permission_mode, self.env);
+                self.hooks.stop_reason(call, self.printer.session(), &self.options.permission_mode, self.env);
             let (content, is_error) = if let Some(reason) = stopped {
                 (reason, true)
             } else if self.options.all_permissions {
-                tool::run(call["input"]["command"].as_str().unwrap_or_default(), self.env)
+                tool::run_command(call["input"]["command"].as_str().unwrap_or_default(), self.env)
             } else {
                 let denial = json!({"tool_name": call["name"], "tool_use_id": call["id"], "tool_input": call["input"]});
                 self.denials.push(denial);

@@ -1,4 +1,4 @@
-//! What the scripted agent prints: the final text, the result object, or every event, as Claude Code shapes them.
+//! The stdout of the scripted agent: the final text, the result object, or every event, as Claude Code shapes them.
 
 use std::io::{self, Write};
 use std::time::Instant;
@@ -6,12 +6,12 @@ use std::time::Instant;
 use serde_json::{Value, json};
 
 use super::VERSION;
-use super::args::{Format, Options};
+use super::args::{ScriptedFormat, ScriptedOptions};
 
 /// Writes one session's events to stdout.
-pub(crate) struct Printer<'a> {
+pub(crate) struct ScriptedPrinter<'a> {
     out: &'a mut dyn Write,
-    format: Format,
+    format: ScriptedFormat,
     model: String,
     permission_mode: String,
     session: String,
@@ -22,14 +22,14 @@ pub(crate) struct Printer<'a> {
     output: u64,
 }
 
-impl<'a> Printer<'a> {
-    pub(crate) fn new(options: &Options, out: &'a mut dyn Write) -> Self {
+impl<'a> ScriptedPrinter<'a> {
+    pub(crate) fn new(options: &ScriptedOptions, out: &'a mut dyn Write) -> Self {
         Self {
             out,
             format: options.format,
             model: options.model.clone(),
             permission_mode: options.permission_mode.clone(),
-            session: uuid(),
+            session: random_uuid(),
             begin: Instant::now(),
             turns: 0,
             input: 0,
@@ -44,9 +44,9 @@ impl<'a> Printer<'a> {
     }
 
     /// The first event.
-    pub(crate) fn init(&mut self) -> io::Result<()> {
+    pub(crate) fn print_init(&mut self) -> io::Result<()> {
         let cwd = std::env::current_dir().unwrap_or_default();
-        self.event(json!({
+        self.print_event(json!({
             "type": "system",
             "subtype": "init",
             "cwd": cwd.to_string_lossy(),
@@ -60,20 +60,20 @@ impl<'a> Printer<'a> {
     }
 
     /// A message of the model.
-    pub(crate) fn assistant(&mut self, message: &Value) -> io::Result<()> {
+    pub(crate) fn print_assistant(&mut self, message: &Value) -> io::Result<()> {
         let usage = &message["usage"];
         self.turns += 1;
         self.input += usage["input_tokens"].as_u64().unwrap_or(0);
         self.cached += usage["cache_read_input_tokens"].as_u64().unwrap_or(0);
         self.output += usage["output_tokens"].as_u64().unwrap_or(0);
-        self.event(json!({"type": "assistant", "message": message, "parent_tool_use_id": null}))
+        self.print_event(json!({"type": "assistant", "message": message, "parent_tool_use_id": null}))
     }
 
     /// A tool's answer.
-    pub(crate) fn tool_result(&mut self, result: &Value) -> io::Result<()> {
+    pub(crate) fn print_tool_result(&mut self, result: &Value) -> io::Result<()> {
         let message = json!({"role": "user", "content": [result]});
         let detail = json!({"stdout": result["content"], "stderr": "", "interrupted": false});
-        self.event(json!({
+        self.print_event(json!({
             "type": "user",
             "message": message,
             "parent_tool_use_id": null,
@@ -82,7 +82,7 @@ impl<'a> Printer<'a> {
     }
 
     /// The end of a prompt that the model answered with this message.
-    pub(crate) fn success(&mut self, message: &Value, denials: &[Value]) -> io::Result<()> {
+    pub(crate) fn print_success(&mut self, message: &Value, denials: &[Value]) -> io::Result<()> {
         let blocks = message["content"].as_array().map(Vec::as_slice).unwrap_or_default();
         let text: String = blocks.iter().filter_map(|block| block["text"].as_str()).collect();
         let result = json!({
@@ -92,29 +92,34 @@ impl<'a> Printer<'a> {
             "stop_reason": message["stop_reason"],
             "api_error_status": null,
         });
-        self.result(result, denials, &text)
+        self.print_result(result, denials, &text)
     }
 
     /// The end of a prompt that the model refused. Claude Code calls it a success with an error in it.
-    pub(crate) fn api_error(&mut self, status: Option<u16>, text: &str, denials: &[Value]) -> io::Result<()> {
+    pub(crate) fn print_api_error(
+        &mut self,
+        status: Option<u16>,
+        text: &str,
+        denials: &[Value],
+    ) -> io::Result<()> {
         let result = json!({
             "subtype": "success",
             "is_error": true,
             "result": text,
             "api_error_status": status,
         });
-        self.result(result, denials, text)
+        self.print_result(result, denials, text)
     }
 
     /// The end of a prompt that never came to one.
-    pub(crate) fn out_of_turns(&mut self, turns: usize, denials: &[Value]) -> io::Result<()> {
+    pub(crate) fn print_out_of_turns(&mut self, turns: usize, denials: &[Value]) -> io::Result<()> {
         let text = format!("Reached maximum number of turns ({turns})");
         let result = json!({"subtype": "error_max_turns", "is_error": true, "errors": [text]});
-        self.result(result, denials, &format!("Error: {text}"))
+        self.print_result(result, denials, &format!("Error: {text}"))
     }
 
-    fn result(&mut self, mut result: Value, denials: &[Value], text: &str) -> io::Result<()> {
-        if self.format == Format::Text {
+    fn print_result(&mut self, mut result: Value, denials: &[Value], text: &str) -> io::Result<()> {
+        if self.format == ScriptedFormat::Text {
             return writeln!(self.out, "{text}");
         }
         result["type"] = json!("result");
@@ -128,17 +133,17 @@ impl<'a> Printer<'a> {
             "cache_read_input_tokens": self.cached,
             "output_tokens": self.output,
         });
-        self.line(result)
+        self.print_line(result)
     }
 
     /// Events are shown by `stream-json` alone; the result is shown by `json` too.
-    fn event(&mut self, event: Value) -> io::Result<()> {
-        if self.format == Format::StreamJson { self.line(event) } else { Ok(()) }
+    fn print_event(&mut self, event: Value) -> io::Result<()> {
+        if self.format == ScriptedFormat::StreamJson { self.print_line(event) } else { Ok(()) }
     }
 
-    fn line(&mut self, mut event: Value) -> io::Result<()> {
+    fn print_line(&mut self, mut event: Value) -> io::Result<()> {
         event["session_id"] = json!(self.session);
-        event["uuid"] = json!(uuid());
+        event["uuid"] = json!(random_uuid());
         event["timestamp"] = json!(jiff::Timestamp::now().to_string());
         writeln!(self.out, "{event}")?;
         // Whoever reads acts on each event as it comes.
@@ -147,7 +152,7 @@ impl<'a> Printer<'a> {
 }
 
 /// A random identifier in the usual form; all zeros if the system has no randomness to give.
-fn uuid() -> String {
+fn random_uuid() -> String {
     let mut bytes = [0_u8; 16];
     // An identifier that is not random is still one that a reader can take.
     let _ = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty());
@@ -159,11 +164,11 @@ fn uuid() -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::uuid;
+    use super::random_uuid;
 
     #[test]
     fn identifiers_have_the_usual_form_and_differ() {
-        let (one, other) = (uuid(), uuid());
+        let (one, other) = (random_uuid(), random_uuid());
         assert_ne!(one, other);
         let lengths: Vec<usize> = one.split('-').map(str::len).collect();
         assert_eq!(lengths, [8, 4, 4, 4, 12]);

@@ -4,37 +4,43 @@ use std::io;
 use std::process::Command;
 use std::time::Duration;
 
-use amplihack_session::{Deadlines, EndCause, Exit, Output, RunError, RunSpec, run_blocking};
+use amplihack_session::{ChildOutput, Deadlines, EndCause, ProcessExit, RunError, RunSpec, run_blocking};
 use amplihack_utils::env::Env;
 
 /// As long as Claude Code gives a command.
 const DEADLINE: Duration = Duration::from_mins(2);
 /// As much as Claude Code shows its model of a command's output.
 const MAX_OUTPUT: usize = 30_000;
-/// How long a command may take to end when it must.
+/// The time that a command has to end when it must.
 const GRACE: Duration = Duration::from_millis(500);
 
 /// Runs `command` with bash, or sh where there is none: its output, and whether it failed.
 ///
 /// What it leaves in its process group is ended with it; what leaves the group is the launch's to end.
-pub(crate) fn run(command: &str, env: &Env) -> (String, bool) {
+pub(crate) fn run_command(command: &str, env: &Env) -> (String, bool) {
     match run_within(command, env, DEADLINE) {
-        Ok((Some(Exit::Code(0)), output)) => (output, false),
-        Ok((Some(Exit::Code(code)), output)) => (format!("Exit code {code}\n{output}"), true),
-        Ok((Some(Exit::Signal(signal)), output)) => (format!("Ended by signal {signal}\n{output}"), true),
+        Ok((Some(ProcessExit::Code(0)), output)) => (output, false),
+        Ok((Some(ProcessExit::Code(code)), output)) => (format!("Exit code {code}\n{output}"), true),
+        Ok((Some(ProcessExit::Signal(signal)), output)) => {
+            (format!("Ended by signal {signal}\n{output}"), true)
+        }
         Ok((None, output)) => (format!("Command timed out after {DEADLINE:?}\n{output}"), true),
         Err(error) => (format!("failed to run the command: {error}"), true),
     }
 }
 
-/// How it ended, `None` if the deadline came first, and the end of its output.
-fn run_within(command: &str, env: &Env, deadline: Duration) -> Result<(Option<Exit>, String), RunError> {
+/// The exit, `None` if the deadline came first, and the end of the output.
+fn run_within(
+    command: &str,
+    env: &Env,
+    deadline: Duration,
+) -> Result<(Option<ProcessExit>, String), RunError> {
     let spec = |shell: &str| {
         let mut run = Command::new(shell);
         // One stream, so that lines stay in the order in which they were printed.
         run.arg("-c").arg(format!("exec 2>&1\n{command}")).env_clear().envs(env.iter());
         RunSpec {
-            stdout: Output::Tail(MAX_OUTPUT),
+            stdout: ChildOutput::Tail(MAX_OUTPUT),
             deadlines: Deadlines { total: Some(deadline), ..Deadlines::default() },
             grace: GRACE,
             ..RunSpec::new(run)
@@ -62,17 +68,17 @@ mod tests {
 
     #[test]
     fn output_and_exit_code_are_told() {
-        assert_eq!(run("echo \"$WORD\"; echo two >&2; echo three", &env()).0, "it's\ntwo\nthree");
-        assert_eq!(run("echo no; exit 7", &env()), ("Exit code 7\nno".to_owned(), true));
-        assert_eq!(run("kill -9 $$", &env()), ("Ended by signal 9\n".to_owned(), true));
-        assert_eq!(run("cat", &env()), (String::new(), false), "stdin is empty");
-        assert_eq!(run("# nothing", &env()), (String::new(), false));
+        assert_eq!(run_command("echo \"$WORD\"; echo two >&2; echo three", &env()).0, "it's\ntwo\nthree");
+        assert_eq!(run_command("echo no; exit 7", &env()), ("Exit code 7\nno".to_owned(), true));
+        assert_eq!(run_command("kill -9 $$", &env()), ("Ended by signal 9\n".to_owned(), true));
+        assert_eq!(run_command("cat", &env()), (String::new(), false), "stdin is empty");
+        assert_eq!(run_command("# nothing", &env()), (String::new(), false));
     }
 
     #[test]
     fn the_environment_is_the_agents_own() {
-        let env = env().with("AMPLIHACK_SESSION_ID", "the-launch");
-        assert_eq!(run("echo $AMPLIHACK_SESSION_ID", &env).0, "the-launch");
+        let env = env().with_variable("AMPLIHACK_SESSION_ID", "the-launch");
+        assert_eq!(run_command("echo $AMPLIHACK_SESSION_ID", &env).0, "the-launch");
     }
 
     #[test]
@@ -87,18 +93,19 @@ mod tests {
     #[test]
     fn a_background_child_neither_holds_the_answer_nor_outlives_it() {
         let begin = Instant::now();
-        let (output, failed) = run("tail -f /dev/null & echo $!", &env());
+        let (output, failed) = run_command("tail -f /dev/null & echo $!", &env());
         assert!(begin.elapsed() < Duration::from_secs(10));
         let pid: u32 = output.trim().parse().unwrap();
         // Whoever inherits it may take its time to reap it.
-        let lives = |proc: &amplihack_utils::sys::Proc| proc.pid == pid && !proc.dead;
-        let left: Vec<_> = amplihack_utils::sys::processes().unwrap().into_iter().filter(lives).collect();
+        let lives = |proc: &amplihack_utils::sys::ProcessEntry| proc.pid == pid && !proc.dead;
+        let left: Vec<_> =
+            amplihack_utils::sys::list_processes().unwrap().into_iter().filter(lives).collect();
         assert!(!failed && left.is_empty(), "{left:?} {:?}", begin.elapsed());
     }
 
     #[test]
     fn of_long_output_the_end_is_kept() {
-        let (output, _) = run("head -c 100000 /dev/zero | tr '\\0' x; printf END", &env());
+        let (output, _) = run_command("head -c 100000 /dev/zero | tr '\\0' x; printf END", &env());
         assert!(output.len() == MAX_OUTPUT && output.ends_with("xEND"), "{} bytes", output.len());
     }
 }

@@ -8,10 +8,11 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;
 
-use amplihack_hooks::injection::injection;
-use amplihack_hooks::registration::{Facts, Program};
-use amplihack_probe::loopback::{Options, loopback};
-use amplihack_probe::model::{DONE, ModelServer, Reply, Scenario, Script};
+use amplihack_hooks::guard::PolicySnapshot;
+use amplihack_hooks::injection::{StartContext, build_injection};
+use amplihack_hooks::registration::{HookProgram, RegistrationFacts};
+use amplihack_probe::loopback::{LoopbackOptions, prepare_loopback};
+use amplihack_probe::model::{DONE, ModelScenario, ModelScript, ModelServer, ScriptedReply};
 use amplihack_utils::agent_binary::AgentBinary;
 use amplihack_utils::env::Env;
 use serde_json::json;
@@ -213,17 +214,17 @@ async fn run(
     hooks: impl FnOnce(&Path) -> Vec<OsString> + Send + 'static,
     look: impl Fn(&Path) -> Vec<bool> + Send + 'static,
 ) -> (Vec<bool>, Outcome) {
-    let calls = calls.into_iter().map(|command| Reply::Tool { command });
-    server.script(name, Script::new(calls.chain([Reply::Text(DONE.to_owned())])));
-    let base_url = server.base_url(Scenario::Script, name);
+    let calls = calls.into_iter().map(|command| ScriptedReply::Tool { command });
+    server.set_script(name, ModelScript::new(calls.chain([ScriptedReply::Text(DONE.to_owned())])));
+    let base_url = server.base_url(ModelScenario::Script, name);
     let program = program.to_owned();
     tokio::task::spawn_blocking(move || {
         let (home, work) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let plugin = tempfile::tempdir().unwrap();
         let place = work.path().canonicalize().unwrap();
         let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("agent-cache");
-        let options = Options { cache: Some(&cache), workspace: Some(&place) };
-        let loopback = loopback(agent, &base_url, home.path(), options).unwrap();
+        let options = LoopbackOptions { cache: Some(&cache), workspace: Some(&place) };
+        let loopback = prepare_loopback(agent, &base_url, home.path(), options).unwrap();
         let mut line: Vec<OsString> = arguments(agent).iter().map(Into::into).collect();
         // Behind Codex's verb and before its marker for stdin; the others take it anywhere.
         line.splice(1..1, hooks(plugin.path()));
@@ -396,10 +397,16 @@ async fn copilot_hears_what_hooks_add() {
     words(AgentBinary::Copilot, 2).await;
 }
 
-/// A stand-in for the hook binary: writes down how it is called, and denies what holds the word `forbidden`.
+/// A stand-in for the hook binary: writes down how it is called, answers with the code of its launch, and denies what holds the word `forbidden`.
 const STAND_IN: &str = r#"#!/bin/sh
 echo "$*" >>"$(dirname "$0")/calls"
-case $1.$(cat) in pre-tool-use.*forbidden*) echo 'reason-of-forbidden-here' >&2; exit 2 ;; esac
+previous= code=0
+for word; do
+  case $previous in --code) code=$word ;; esac
+  previous=$word
+done
+case $1.$(cat) in pre-tool-use.*forbidden*) echo 'reason-of-forbidden-here' >&2; exit $((code + 1)) ;; esac
+exit "$code"
 "#;
 
 /// The injection of a launch works on the real CLI: every event arrives, the forbidden call is stopped, the other one runs.
@@ -409,15 +416,23 @@ async fn injected(agent: AgentBinary, told: bool) {
     let binary = hooks.path().join("amplihack-hooks");
     std::fs::write(&binary, STAND_IN).unwrap();
     std::fs::set_permissions(&binary, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-    let facts = Facts { headless: true, policy: Some("standard"), ..Facts::default() };
+    let facts =
+        RegistrationFacts { headless: true, policy: Some("standard"), ..RegistrationFacts::default() };
+    let directory = hooks.path().join("launch");
+    let snapshot = PolicySnapshot::capture(&Env::empty(), hooks.path(), "standard", None).unwrap();
+    let started =
+        StartContext { env: &Env::empty(), cwd: &directory, theirs: None, is_held: false, words: &[] };
     let injection =
-        injection(agent, &Program::binary(&binary), &hooks.path().join("launch"), facts, &Env::empty())
+        build_injection(agent, &HookProgram::from_binary(&binary), &directory, facts, &snapshot, started)
             .unwrap();
     let written = injection.write().unwrap();
-    let flag = if agent == AgentBinary::Codex { "-c" } else { "--plugin-dir" };
-    let bypass = (agent == AgentBinary::Codex).then(|| "--dangerously-bypass-hook-trust".into());
+    let flag = match agent {
+        AgentBinary::Claude => "--settings",
+        AgentBinary::Codex => "-c",
+        _ => "--plugin-dir",
+    };
     let args: Vec<OsString> =
-        injection.values.iter().flat_map(|value| [flag.into(), value.clone()]).chain(bypass).collect();
+        injection.values.iter().flat_map(|value| [flag.into(), value.clone()]).collect();
     let server = ModelServer::start().await.unwrap();
     let calls = ["forbidden", "harmless"].map(|name| format!("touch way-{name}")).to_vec();
     let look = |place: &Path| {
@@ -432,7 +447,7 @@ async fn injected(agent: AgentBinary, told: bool) {
     for event in
         ["session-start", "user-prompt-submit", "pre-tool-use", "post-tool-use", "stop", "session-stop"]
     {
-        let line = format!("{event} --host {agent} --headless --policy standard --launch ");
+        let line = format!("{event} --host {agent} --headless --launch ");
         assert!(seen.lines().any(|seen| seen.starts_with(&line)), "{event} is missing:\n{seen}");
     }
 }

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use amplihack_probe::loopback::{Options, loopback};
-use amplihack_probe::model::{Delivery, HELLO, ModelServer, Scenario};
+use amplihack_probe::loopback::{LoopbackOptions, prepare_loopback};
+use amplihack_probe::model::{HELLO, ModelScenario, ModelServer, ObservedDelivery};
 use amplihack_utils::agent_binary::AgentBinary;
 
 use super::real::program;
@@ -64,8 +64,9 @@ async fn starts(agent: AgentBinary, before: &[&str], prompt: &str) {
     let work = tempfile::tempdir().unwrap();
     let place = work.path().canonicalize().unwrap();
     let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("agent-cache");
-    let options = Options { cache: Some(&cache), workspace: Some(&place) };
-    let ready = loopback(agent, &server.base_url(Scenario::Text, "r"), home.path(), options).unwrap();
+    let options = LoopbackOptions { cache: Some(&cache), workspace: Some(&place) };
+    let ready =
+        prepare_loopback(agent, &server.base_url(ModelScenario::Text, "r"), home.path(), options).unwrap();
     let mut line: Vec<OsString> =
         ["env", "-i", "PATH=/usr/local/bin:/usr/bin:/bin", "LANG=C.UTF-8", "TERM=tmux-256color"]
             .map(Into::into)
@@ -87,9 +88,9 @@ async fn starts(agent: AgentBinary, before: &[&str], prompt: &str) {
         }
     });
     assert!(wait.await.is_ok(), "no answer on the screen:\n{}", terminal.screen());
-    match server.delivered("r", prompt) {
-        Delivery::Exact => {}
-        Delivery::Contained { role, .. } if agent == AgentBinary::Copilot && role == "user" => {}
+    match server.observed_delivery("r", prompt) {
+        ObservedDelivery::Exact => {}
+        ObservedDelivery::Contained { role, .. } if agent == AgentBinary::Copilot && role == "user" => {}
         other => panic!("{other:?}"),
     }
 }

@@ -7,8 +7,10 @@
     reason = "clippy's allowance for tests leaves out the functions beside them"
 )]
 
+mod dead_hooks;
 mod hook_answers;
 mod interactive;
 mod real;
 mod scripted;
 mod server;
+mod unknown;

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use amplihack_probe::loopback::{Options, loopback};
-use amplihack_probe::model::{DONE, Delivery, Dialect, HELLO, ModelServer, Scenario};
+use amplihack_probe::loopback::{LoopbackOptions, prepare_loopback};
+use amplihack_probe::model::{DONE, HELLO, ModelDialect, ModelScenario, ModelServer, ObservedDelivery};
 use amplihack_testkit::real::real_agent;
 use amplihack_utils::agent_binary::AgentBinary;
 
@@ -58,8 +58,8 @@ async fn drive<T: Send + 'static>(
         let tmp = home.path().join("tmp");
         std::fs::create_dir(&tmp).unwrap();
         let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("agent-cache");
-        let options = Options { cache: Some(&cache), workspace: Some(&place) };
-        let loopback = loopback(agent, &base_url, home.path(), options).unwrap();
+        let options = LoopbackOptions { cache: Some(&cache), workspace: Some(&place) };
+        let loopback = prepare_loopback(agent, &base_url, home.path(), options).unwrap();
         let mut command = Command::new(program);
         command
             .args(arguments(agent))
@@ -132,9 +132,9 @@ fn tricky(bytes: usize) -> String {
 
 /// Copilot puts the time before a prompt; the others hand it on as it is.
 fn assert_delivered(agent: AgentBinary, server: &ModelServer, run: &str, prompt: &str, report: &str) {
-    match (agent, server.delivered(run, prompt)) {
-        (AgentBinary::Claude | AgentBinary::Codex | AgentBinary::Gemini, Delivery::Exact) => {}
-        (AgentBinary::Copilot, Delivery::Contained { role, before, .. })
+    match (agent, server.observed_delivery(run, prompt)) {
+        (AgentBinary::Claude | AgentBinary::Codex | AgentBinary::Gemini, ObservedDelivery::Exact) => {}
+        (AgentBinary::Copilot, ObservedDelivery::Contained { role, before, .. })
             if role == "user" && before.starts_with("<current_datetime>") => {}
         (_, delivery) => panic!("{agent}: {delivery:?}\n{report}"),
     }
@@ -143,7 +143,7 @@ fn assert_delivered(agent: AgentBinary, server: &ModelServer, run: &str, prompt:
 async fn text(agent: AgentBinary) {
     let Some(program) = program(agent) else { return };
     let server = ModelServer::start().await.unwrap();
-    let base_url = server.base_url(Scenario::Text, "r");
+    let base_url = server.base_url(ModelScenario::Text, "r");
     let (outcome, ()) = drive(agent, program, base_url, "say it's fine", &[], |_| ()).await;
     assert_eq!(outcome.code, Some(0), "{}", outcome.report);
     assert!(outcome.stdout.contains(HELLO), "{}", outcome.report);
@@ -153,10 +153,10 @@ async fn text(agent: AgentBinary) {
         requests.iter().all(|request| request.dialect.is_some()),
         "something else was asked: {requests:?}"
     );
-    assert!(server.strays().is_empty(), "{:?}", server.strays());
+    assert!(server.stray_requests().is_empty(), "{:?}", server.stray_requests());
 }
 
-async fn tools(agent: AgentBinary, scenario: Scenario, calls: usize) {
+async fn tools(agent: AgentBinary, scenario: ModelScenario, calls: usize) {
     let Some(program) = program(agent) else { return };
     tools_with(agent, program, scenario, calls, &[]).await;
 }
@@ -165,13 +165,13 @@ async fn tools(agent: AgentBinary, scenario: Scenario, calls: usize) {
 async fn tools_with(
     agent: AgentBinary,
     program: PathBuf,
-    scenario: Scenario,
+    scenario: ModelScenario,
     calls: usize,
     more_env: &'static [(&'static str, &'static str)],
-) -> Vec<Dialect> {
+) -> Vec<ModelDialect> {
     let server = ModelServer::start().await.unwrap();
     // A real shell has to read it; nothing is substituted, since Gemini blocks that even in its mode of all permissions.
-    server.command("r", "{ printf \"it's \"; expr 6 '*' 7; } | tee -a sentinel");
+    server.set_command("r", "{ printf \"it's \"; expr 6 '*' 7; } | tee -a sentinel");
     let base_url = server.base_url(scenario, "r");
     let ran = |place: &Path| std::fs::read_to_string(place.join("sentinel")).unwrap_or_default();
     let (outcome, ran) = drive(agent, program, base_url, "run it", more_env, ran).await;
@@ -188,7 +188,7 @@ async fn slow_tool(agent: AgentBinary) {
     let Some(program) = program(agent) else { return };
     let server = ModelServer::start().await.unwrap();
     let begin = Instant::now();
-    let base_url = server.base_url(Scenario::SlowTool(3), "r");
+    let base_url = server.base_url(ModelScenario::SlowTool(3), "r");
     let (outcome, ()) = drive(agent, program, base_url, "run it", &[], |_| ()).await;
     assert_eq!(outcome.code, Some(0), "{}", outcome.report);
     assert!(outcome.stdout.contains(DONE) && begin.elapsed() >= Duration::from_secs(3), "{}", outcome.report);
@@ -205,9 +205,9 @@ async fn fails(agent: AgentBinary, status: u16) {
     let Some(program) = program(agent) else { return };
     let server = ModelServer::start().await.unwrap();
     let (outcome, ()) =
-        drive(agent, program, server.base_url(Scenario::Error(status), "r"), "p", &[], |_| ()).await;
+        drive(agent, program, server.base_url(ModelScenario::Error(status), "r"), "p", &[], |_| ()).await;
     assert!(outcome.code.is_some_and(|code| code != 0), "{}", outcome.report);
-    assert!(server.reached("r", 1).await);
+    assert!(server.wait_for_calls("r", 1).await);
     assert_eq!(server.usage("r").replies, 0);
 }
 
@@ -217,7 +217,7 @@ async fn long_prompt(agent: AgentBinary) {
     let prompt = tricky(64 << 10);
     assert_eq!(prompt.len(), 64 << 10);
     let (outcome, ()) =
-        drive(agent, program, server.base_url(Scenario::Text, "r"), &prompt, &[], |_| ()).await;
+        drive(agent, program, server.base_url(ModelScenario::Text, "r"), &prompt, &[], |_| ()).await;
     assert_eq!(outcome.code, Some(0), "{}", outcome.report);
     assert_delivered(agent, &server, "r", &prompt, &outcome.report);
 }
@@ -234,12 +234,12 @@ macro_rules! judge {
 
             #[tokio::test]
             async fn runs_the_tool() {
-                tools($agent, Scenario::Tool, 1).await;
+                tools($agent, ModelScenario::Tool, 1).await;
             }
 
             #[tokio::test]
             async fn takes_several_turns() {
-                tools($agent, Scenario::Turns(3), 3).await;
+                tools($agent, ModelScenario::Turns(3), 3).await;
             }
 
             #[tokio::test]
@@ -285,11 +285,11 @@ judge!(gemini, AgentBinary::Gemini);
 async fn copilot_takes_the_other_dialects() {
     let Some(program) = program(AgentBinary::Copilot) else { return };
     let responses = &[("COPILOT_PROVIDER_WIRE_API", "responses")];
-    let spoken = tools_with(AgentBinary::Copilot, program.clone(), Scenario::Tool, 1, responses).await;
-    assert!(spoken.iter().all(|dialect| *dialect == Dialect::Responses), "{spoken:?}");
+    let spoken = tools_with(AgentBinary::Copilot, program.clone(), ModelScenario::Tool, 1, responses).await;
+    assert!(spoken.iter().all(|dialect| *dialect == ModelDialect::Responses), "{spoken:?}");
     let anthropic = &[("COPILOT_PROVIDER_TYPE", "anthropic")];
-    let spoken = tools_with(AgentBinary::Copilot, program, Scenario::Tool, 1, anthropic).await;
-    assert!(spoken.iter().all(|dialect| *dialect == Dialect::Anthropic), "{spoken:?}");
+    let spoken = tools_with(AgentBinary::Copilot, program, ModelScenario::Tool, 1, anthropic).await;
+    assert!(spoken.iter().all(|dialect| *dialect == ModelDialect::Anthropic), "{spoken:?}");
 }
 
 /// The command line that the scripted agent takes is one that the real Claude Code takes.
@@ -297,7 +297,7 @@ async fn copilot_takes_the_other_dialects() {
 async fn claude_takes_the_scripted_agents_command_line() {
     let Some(program) = program(AgentBinary::Claude) else { return };
     let server = ModelServer::start().await.unwrap();
-    let base_url = server.base_url(Scenario::Text, "r");
+    let base_url = server.base_url(ModelScenario::Text, "r");
     let (outcome, ()) = drive(AgentBinary::Claude, program.clone(), base_url, "-dash", &[], |_| ()).await;
     assert_eq!(outcome.code, Some(0), "{}", outcome.report);
     let mut command = Command::new(program);

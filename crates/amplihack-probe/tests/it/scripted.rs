@@ -3,8 +3,10 @@
 use std::path::Path;
 
 use amplihack_probe::loopback::DUMMY_KEY;
-use amplihack_probe::model::{DONE, Delivery, ModelServer, Reply, Scenario, Script};
-use amplihack_probe::scripted::{self, Streams};
+use amplihack_probe::model::{
+    DONE, ModelScenario, ModelScript, ModelServer, ObservedDelivery, ScriptedReply,
+};
+use amplihack_probe::scripted::{self, ScriptedStreams};
 use amplihack_utils::env::Env;
 use serde_json::Value;
 
@@ -30,7 +32,8 @@ async fn run(base_url: &str, args: &[&str], stdin: &str) -> Outcome {
     ]);
     tokio::task::spawn_blocking(move || {
         let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
-        let mut streams = Streams { stdin: &mut stdin.as_bytes(), stdout: &mut stdout, stderr: &mut stderr };
+        let mut streams =
+            ScriptedStreams { stdin: &mut stdin.as_bytes(), stdout: &mut stdout, stderr: &mut stderr };
         let code = scripted::main(args, &env, &mut streams);
         let text = |bytes| String::from_utf8(bytes).unwrap();
         Outcome { code, stdout: text(stdout), stderr: text(stderr) }
@@ -49,10 +52,11 @@ fn touch(path: &Path) -> String {
 async fn a_prompt_arrives_on_either_channel_and_the_text_is_printed() {
     let server = ModelServer::start().await.unwrap();
     let prompt = "it's \"quoted\" $HOME `id`\n漢字\n\n".repeat(2000);
-    let outcome = run(&server.base_url(Scenario::Text, "stdin"), &["-p"], &prompt).await;
+    let outcome = run(&server.base_url(ModelScenario::Text, "stdin"), &["-p"], &prompt).await;
     assert_eq!((outcome.code, outcome.stdout.as_str()), (0, "FAKE-HELLO\n"), "{}", outcome.stderr);
-    assert_eq!(server.delivered("stdin", &prompt), Delivery::Exact);
-    let outcome = run(&server.base_url(Scenario::Text, "argv"), &["-p", "--", "--help"], "not read").await;
+    assert_eq!(server.observed_delivery("stdin", &prompt), ObservedDelivery::Exact);
+    let outcome =
+        run(&server.base_url(ModelScenario::Text, "argv"), &["-p", "--", "--help"], "not read").await;
     assert_eq!(outcome.code, 0);
     assert_eq!(server.prompts("argv"), ["--help"]);
 }
@@ -62,9 +66,9 @@ async fn a_tool_call_is_run_and_its_events_have_claudes_shape() {
     let server = ModelServer::start().await.unwrap();
     let dir = tempfile::tempdir().unwrap();
     let sentinel = dir.path().join("sentinel");
-    server.command("r", &touch(&sentinel));
+    server.set_command("r", &touch(&sentinel));
     let args = [&FULL[..], &["--output-format", "stream-json", "--verbose", "--model", "m"]].concat();
-    let outcome = run(&server.base_url(Scenario::Tool, "r"), &args, "go").await;
+    let outcome = run(&server.base_url(ModelScenario::Tool, "r"), &args, "go").await;
     assert_eq!(outcome.code, 0, "{}", outcome.stderr);
     assert_eq!(std::fs::read_to_string(sentinel).unwrap(), "ran\n");
     let events = outcome.events();
@@ -94,12 +98,12 @@ async fn every_turn_of_a_long_script_is_taken_and_an_endless_one_ends() {
     let server = ModelServer::start().await.unwrap();
     let dir = tempfile::tempdir().unwrap();
     let sentinel = dir.path().join("sentinel");
-    server.command("turns", &touch(&sentinel));
-    let outcome = run(&server.base_url(Scenario::Turns(5), "turns"), &FULL, "go").await;
+    server.set_command("turns", &touch(&sentinel));
+    let outcome = run(&server.base_url(ModelScenario::Turns(5), "turns"), &FULL, "go").await;
     assert_eq!((outcome.code, outcome.stdout.trim()), (0, DONE));
     assert_eq!(std::fs::read_to_string(sentinel).unwrap().lines().count(), 5);
-    server.command("loop", ":");
-    let outcome = run(&server.base_url(Scenario::Loop, "loop"), &FULL, "go").await;
+    server.set_command("loop", ":");
+    let outcome = run(&server.base_url(ModelScenario::Loop, "loop"), &FULL, "go").await;
     assert_eq!(outcome.code, 1);
     assert!(outcome.stdout.contains("maximum number of turns"), "{}", outcome.stdout);
 }
@@ -109,8 +113,9 @@ async fn without_permission_nothing_runs_and_the_result_says_so() {
     let server = ModelServer::start().await.unwrap();
     let dir = tempfile::tempdir().unwrap();
     let sentinel = dir.path().join("sentinel");
-    server.command("r", &touch(&sentinel));
-    let outcome = run(&server.base_url(Scenario::Tool, "r"), &["-p", "--output-format", "json"], "go").await;
+    server.set_command("r", &touch(&sentinel));
+    let outcome =
+        run(&server.base_url(ModelScenario::Tool, "r"), &["-p", "--output-format", "json"], "go").await;
     assert_eq!(outcome.code, 0);
     assert!(!sentinel.exists());
     let result = &outcome.events()[0];
@@ -122,7 +127,7 @@ async fn without_permission_nothing_runs_and_the_result_says_so() {
 async fn every_failure_has_exit_code_1_and_a_reason() {
     let server = ModelServer::start().await.unwrap();
     for status in [400, 401, 429, 500] {
-        let base = server.base_url(Scenario::Error(status), "r");
+        let base = server.base_url(ModelScenario::Error(status), "r");
         let outcome = run(&base, &["-p", "--output-format", "json"], "go").await;
         let result = &outcome.events()[0];
         assert_eq!((outcome.code, &result["is_error"]), (1, &true.into()));
@@ -134,7 +139,7 @@ async fn every_failure_has_exit_code_1_and_a_reason() {
                 .starts_with(&format!("API Error: {status} scripted error"))
         );
     }
-    let base = server.base_url(Scenario::Text, "unasked");
+    let base = server.base_url(ModelScenario::Text, "unasked");
     for (args, stdin) in [(&["-p"][..], " \n"), (&["-p", "--no-such-flag"], "go"), (&[], "go")] {
         let outcome = run(&base, args, stdin).await;
         assert_eq!((outcome.code, outcome.stdout.as_str()), (1, ""), "{args:?}");
@@ -148,9 +153,12 @@ async fn every_failure_has_exit_code_1_and_a_reason() {
 #[tokio::test]
 async fn a_failed_command_is_told_to_the_model() {
     let server = ModelServer::start().await.unwrap();
-    let replies = [Reply::Tool { command: "echo broken; exit 7".to_owned() }, Reply::Text("end".to_owned())];
-    server.script("r", Script::new(replies));
-    let outcome = run(&server.base_url(Scenario::Script, "r"), &FULL, "go").await;
+    let replies = [
+        ScriptedReply::Tool { command: "echo broken; exit 7".to_owned() },
+        ScriptedReply::Text("end".to_owned()),
+    ];
+    server.set_script("r", ModelScript::new(replies));
+    let outcome = run(&server.base_url(ModelScenario::Script, "r"), &FULL, "go").await;
     assert_eq!((outcome.code, outcome.stdout.as_str()), (0, "end\n"));
     assert_eq!(server.find_text("r", "broken")[0].text, "Exit code 7\nbroken");
 }
@@ -171,15 +179,16 @@ async fn a_hook_of_a_plugin_stops_a_call_and_the_model_is_told_why() {
     std::fs::create_dir(dir.path().join("hooks")).unwrap();
     std::fs::write(dir.path().join("hooks/hooks.json"), hooks.to_string()).unwrap();
     let (forbidden, harmless) = (dir.path().join("forbidden"), dir.path().join("harmless"));
-    let calls = [&forbidden, &harmless].map(|path| Reply::Tool { command: touch(path) });
-    server.script("r", Script::new(calls.into_iter().chain([Reply::Text("end".to_owned())])));
+    let calls = [&forbidden, &harmless].map(|path| ScriptedReply::Tool { command: touch(path) });
+    server
+        .set_script("r", ModelScript::new(calls.into_iter().chain([ScriptedReply::Text("end".to_owned())])));
     let plugin = dir.path().to_str().unwrap();
     let args = [&FULL[..], &["--plugin-dir", plugin]].concat();
-    let outcome = run(&server.base_url(Scenario::Script, "r"), &args, "go").await;
+    let outcome = run(&server.base_url(ModelScenario::Script, "r"), &args, "go").await;
     assert_eq!((outcome.code, outcome.stdout.as_str()), (0, "end\n"), "{}", outcome.stderr);
     assert!(!forbidden.exists() && harmless.exists());
     assert_eq!(server.find_text("r", "not that")[0].role, "tool");
     // Without the plugin both run.
-    let outcome = run(&server.base_url(Scenario::Script, "r"), &FULL, "go").await;
+    let outcome = run(&server.base_url(ModelScenario::Script, "r"), &FULL, "go").await;
     assert!(outcome.code == 0 && forbidden.exists());
 }

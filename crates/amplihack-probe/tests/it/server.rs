@@ -4,7 +4,8 @@ use std::io::Write;
 use std::time::{Duration, Instant};
 
 use amplihack_probe::model::{
-    Body, DONE, Delivery, Dialect, HELLO, ModelServer, Reply, Scenario, Script, Totals, Usage,
+    DONE, HELLO, ModelDialect, ModelScenario, ModelScript, ModelServer, ObservedDelivery, RecordedBody,
+    ReplyUsage, RunUsageTotals, ScriptedReply,
 };
 use serde_json::{Value, json};
 
@@ -31,7 +32,7 @@ fn agent() -> ureq::Agent {
 
 async fn ask(
     server: &ModelServer,
-    scenario: Scenario,
+    scenario: ModelScenario,
     run: &str,
     path: &str,
     request: &Value,
@@ -50,7 +51,7 @@ async fn bodies_arrive_however_they_are_sent() {
     let server = ModelServer::start().await.unwrap();
     let text = "it's $HOME — 漢字 ".repeat(4000);
     let request = prompt(&text).to_string().into_bytes();
-    let url = server.base_url(Scenario::Text, "r") + "/v1/messages?beta=true";
+    let url = server.base_url(ModelScenario::Text, "r") + "/v1/messages?beta=true";
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     gzip.write_all(&request).unwrap();
     let zstd = zstd::encode_all(request.as_slice(), 1).unwrap();
@@ -65,25 +66,25 @@ async fn bodies_arrive_however_they_are_sent() {
     });
     assert_eq!(status.await.unwrap(), 200);
     let requests = server.requests("r");
-    assert_eq!(requests[3].header("transfer-encoding"), Some("chunked"));
+    assert_eq!(requests[3].first_header("transfer-encoding"), Some("chunked"));
     assert_eq!(server.prompts("r"), vec![text.clone(); 4]);
-    assert_eq!(server.delivered("r", &text), Delivery::Exact);
-    assert_eq!(server.delivered("other", &text), Delivery::Missing);
-    assert!(requests.iter().all(|request| request.dialect == Some(Dialect::Anthropic)));
+    assert_eq!(server.observed_delivery("r", &text), ObservedDelivery::Exact);
+    assert_eq!(server.observed_delivery("other", &text), ObservedDelivery::Missing);
+    assert!(requests.iter().all(|request| request.dialect == Some(ModelDialect::Anthropic)));
     assert!(requests.windows(2).all(|pair| pair[0].at <= pair[1].at));
 }
 
 #[tokio::test]
 async fn a_body_beyond_the_limit_is_refused_and_the_server_goes_on() {
     let server = ModelServer::start().await.unwrap();
-    let url = server.base_url(Scenario::Text, "r") + "/v1/messages";
+    let url = server.base_url(ModelScenario::Text, "r") + "/v1/messages";
     let (status, _, body) = post(url.clone(), &[], vec![b' '; (32 << 20) + 1]).await;
     assert_eq!(status, 413, "{body}");
     assert_eq!(post(url.clone(), &[("content-encoding", "br")], b"{}".to_vec()).await.0, 415);
     assert_eq!(post(url.clone(), &[("content-encoding", "gzip")], b"{}".to_vec()).await.0, 400);
     assert_eq!(post(url, &[], b"{no json".to_vec()).await.0, 400);
-    assert_eq!(ask(&server, Scenario::Text, "r", "/v1/messages", &prompt("p")).await.0, 200);
-    assert_eq!(server.requests("r")[3].body, Body::Raw(b"{no json".to_vec()));
+    assert_eq!(ask(&server, ModelScenario::Text, "r", "/v1/messages", &prompt("p")).await.0, 200);
+    assert_eq!(server.requests("r")[3].body, RecordedBody::Raw(b"{no json".to_vec()));
 }
 
 #[tokio::test]
@@ -92,32 +93,34 @@ async fn streams_say_what_whole_answers_say() {
     for path in ["/v1/messages", "/v1/responses", "/v1/chat/completions"] {
         let request = json!({"model": "m", "stream": true, "input": "p", "messages": [
             {"role": "user", "content": "p"}]});
-        let url = server.base_url(Scenario::Text, "r") + path;
+        let url = server.base_url(ModelScenario::Text, "r") + path;
         let (status, kind, body) = post(url, &[], request.to_string().into_bytes()).await;
         assert_eq!((status, kind.as_str()), (200, "text/event-stream"));
         assert!(body.contains(HELLO) && body.ends_with("\n\n"), "{body}");
         let mut whole = request.clone();
         whole["stream"] = json!(false);
-        let (status, whole) = ask(&server, Scenario::Text, "r", path, &whole).await;
+        let (status, whole) = ask(&server, ModelScenario::Text, "r", path, &whole).await;
         assert_eq!(status, 200);
         assert!(whole.to_string().contains(HELLO), "{whole}");
     }
-    let six = Totals { replies: 6, input: 60, cached: 24, output: 30 };
+    let six = RunUsageTotals { replies: 6, input: 60, cached: 24, output: 30 };
     assert_eq!(server.usage("r"), six);
-    assert_eq!(server.usage("other"), Totals::default());
+    assert_eq!(server.usage("other"), RunUsageTotals::default());
 }
 
 #[tokio::test]
 async fn errors_come_in_the_clients_dialect_and_report_no_usage() {
     let server = ModelServer::start().await.unwrap();
     for status in [400, 401, 429, 500, 529] {
-        let (code, body) = ask(&server, Scenario::Error(status), "r", "/v1/messages", &prompt("p")).await;
+        let (code, body) =
+            ask(&server, ModelScenario::Error(status), "r", "/v1/messages", &prompt("p")).await;
         assert_eq!((code, &body["type"]), (status, &json!("error")));
-        let (code, body) = ask(&server, Scenario::Error(status), "r", "/v1/responses", &prompt("p")).await;
+        let (code, body) =
+            ask(&server, ModelScenario::Error(status), "r", "/v1/responses", &prompt("p")).await;
         assert_eq!(code, status);
         assert!(body["type"].is_null() && body["error"]["message"].is_string(), "{body}");
     }
-    assert_eq!(server.usage("r"), Totals::default());
+    assert_eq!(server.usage("r"), RunUsageTotals::default());
     assert_eq!(server.requests("r").len(), 10);
 }
 
@@ -131,32 +134,32 @@ async fn scripts_belong_to_their_run() {
         {"role": "assistant", "content": [{"type": "tool_use"}]},
         {"role": "user", "content": [{"type": "tool_result"}]},
     ]});
-    let usage = Usage { input: 1, cached: 2, output: 3 };
-    let replies = [Reply::Tool { command: "id".to_owned() }, Reply::Text("end".to_owned())];
-    server.script("a", Script::new(replies).with_usage(usage));
-    server.command("b", "whoami");
+    let usage = ReplyUsage { input: 1, cached: 2, output: 3 };
+    let replies = [ScriptedReply::Tool { command: "id".to_owned() }, ScriptedReply::Text("end".to_owned())];
+    server.set_script("a", ModelScript::new(replies).with_usage(usage));
+    server.set_command("b", "whoami");
     let path = "/v1/messages";
-    let (_, answer) = ask(&server, Scenario::Script, "a", path, &first).await;
+    let (_, answer) = ask(&server, ModelScenario::Script, "a", path, &first).await;
     assert_eq!(answer["content"][0]["input"]["command"], "id");
-    let (_, answer) = ask(&server, Scenario::Script, "a", path, &second).await;
+    let (_, answer) = ask(&server, ModelScenario::Script, "a", path, &second).await;
     assert_eq!(answer["content"][0]["text"], "end");
-    assert_eq!(server.usage("a"), Totals { replies: 2, input: 2, cached: 4, output: 6 });
-    let (_, answer) = ask(&server, Scenario::Tool, "b", path, &first).await;
+    assert_eq!(server.usage("a"), RunUsageTotals { replies: 2, input: 2, cached: 4, output: 6 });
+    let (_, answer) = ask(&server, ModelScenario::Tool, "b", path, &first).await;
     assert_eq!(answer["content"][0]["input"]["command"], "whoami");
-    let (_, answer) = ask(&server, Scenario::Tool, "b", path, &second).await;
+    let (_, answer) = ask(&server, ModelScenario::Tool, "b", path, &second).await;
     assert_eq!(answer["content"][0]["text"], DONE);
-    assert_eq!(ask(&server, Scenario::Script, "b", path, &first).await.0, 404);
+    assert_eq!(ask(&server, ModelScenario::Script, "b", path, &first).await.0, 404);
     // A request for a title offers no tools and gets text.
-    let (_, answer) = ask(&server, Scenario::Loop, "b", path, &prompt("title?")).await;
+    let (_, answer) = ask(&server, ModelScenario::Loop, "b", path, &prompt("title?")).await;
     assert_eq!(answer["content"][0]["text"], HELLO);
 }
 
 #[tokio::test]
 async fn lists_counts_heads_and_strays() {
     let server = ModelServer::start().await.unwrap();
-    let base = server.base_url(Scenario::Text, "r");
+    let base = server.base_url(ModelScenario::Text, "r");
     let stray = format!("http://{}/v1/messages", server.address());
-    let count = ask(&server, Scenario::Text, "r", "/v1/messages/count_tokens", &prompt("p")).await;
+    let count = ask(&server, ModelScenario::Text, "r", "/v1/messages/count_tokens", &prompt("p")).await;
     assert_eq!(count, (200, json!({"input_tokens": 10})));
     let answers = tokio::task::spawn_blocking(move || {
         let get = |path: &str| agent().get(base.clone() + path).call().unwrap().status().as_u16();
@@ -170,16 +173,16 @@ async fn lists_counts_heads_and_strays() {
     assert!(list.contains("\"fake-model\""), "{list}");
     assert!(server.requests("r").iter().all(|request| request.dialect.is_none()));
     assert_eq!(post(stray, &[("x-api-key", "sk-live")], b"{}".to_vec()).await.0, 404);
-    assert_eq!(server.strays()[0].header("x-api-key"), Some("<redacted>"));
+    assert_eq!(server.stray_requests()[0].first_header("x-api-key"), Some("<redacted>"));
 }
 
 #[tokio::test]
 async fn a_stop_ends_silence_and_frees_the_port() {
     let server = ModelServer::start().await.unwrap();
     let address = server.address();
-    let url = server.base_url(Scenario::Hang(600), "r") + "/v1/messages";
+    let url = server.base_url(ModelScenario::Hang(600), "r") + "/v1/messages";
     let asked = tokio::spawn(async move { post(url, &[], prompt("p").to_string().into_bytes()).await.0 });
-    assert!(server.reached("r", 1).await);
+    assert!(server.wait_for_calls("r", 1).await);
     let begin = Instant::now();
     server.stop().await;
     assert_eq!(asked.await.unwrap(), 503);
@@ -203,7 +206,7 @@ async fn dropping_the_server_stops_it() {
 async fn silence_ends_by_itself() {
     let server = ModelServer::start().await.unwrap();
     let begin = Instant::now();
-    let (status, answer) = ask(&server, Scenario::Hang(1), "r", "/v1/messages", &prompt("p")).await;
+    let (status, answer) = ask(&server, ModelScenario::Hang(1), "r", "/v1/messages", &prompt("p")).await;
     assert_eq!((status, &answer["content"][0]["text"]), (200, &json!(DONE)));
     assert!(begin.elapsed() >= Duration::from_secs(1));
 }

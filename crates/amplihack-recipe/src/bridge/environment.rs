@@ -1,4 +1,4 @@
-//! What the runner gets of the environment, and a variable that is checked though nothing is installed.
+//! The environment that the external runner gets, and a variable that is checked though nothing is installed.
 
 use std::time::Duration;
 
@@ -51,12 +51,12 @@ const ALLOWED: &[&str] = &[
     "no_proxy",
 ];
 
-/// What of `env` the runner gets: what the predecessor passes on, and nothing else.
-pub fn allowed(env: &Env) -> Env {
+/// Returns the part of `env` that the runner gets: the variables that the predecessor passes on, and nothing else.
+pub fn runner_environment(env: &Env) -> Env {
     env.iter()
         .filter(|(name, _)| {
             name.to_str().is_some_and(|name| {
-                ALLOWED.contains(&name) || amplihack_utils::sabotage::active("copilot-runner-environment")
+                ALLOWED.contains(&name) || amplihack_utils::sabotage::is_active("copilot-runner-environment")
             })
         })
         .collect()
@@ -71,7 +71,7 @@ pub(crate) fn install_timeout(env: &Env) -> Result<Duration, BridgeError> {
     let seconds =
         value.to_str().and_then(|text| text.trim().parse::<u64>().ok()).filter(|seconds| *seconds > 0);
     let seconds =
-        seconds.or_else(|| amplihack_utils::sabotage::active("copilot-install-timeout").then_some(300));
+        seconds.or_else(|| amplihack_utils::sabotage::is_active("copilot-install-timeout").then_some(300));
     seconds
         .map(Duration::from_secs)
         .ok_or_else(|| BridgeError::BadInstallTimeout { value: value.to_string_lossy().into_owned() })
@@ -97,7 +97,7 @@ mod tests {
                 .map(|name| (name, "x"))
                 .collect();
         let passed: Vec<String> =
-            allowed(&env).iter().map(|(name, _)| name.to_string_lossy().into_owned()).collect();
+            runner_environment(&env).iter().map(|(name, _)| name.to_string_lossy().into_owned()).collect();
         assert_eq!(
             passed,
             ["AMPLIHACK_AGENT_BINARY", "COPILOT_MODEL", "GITHUB_TOKEN", "HOME", "PATH", "no_proxy"]
@@ -106,7 +106,9 @@ mod tests {
 
     #[test]
     fn the_install_timeout_is_whole_seconds() {
-        let of = |value: &str| install_timeout(&Env::empty().with("RECIPE_RUNNER_INSTALL_TIMEOUT", value));
+        let of = |value: &str| {
+            install_timeout(&Env::empty().with_variable("RECIPE_RUNNER_INSTALL_TIMEOUT", value))
+        };
         assert_eq!(install_timeout(&Env::empty()).unwrap(), Duration::from_mins(5));
         assert_eq!(of(" 150 ").unwrap(), Duration::from_secs(150));
         for bad in ["", "0", "-1", "1.5", "soon", "99999999999999999999"] {

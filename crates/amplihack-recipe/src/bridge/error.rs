@@ -1,10 +1,10 @@
-//! Why a recipe could not be run by the external runner.
+//! Errors that keep the external runner from running a recipe.
 
 use std::io;
 use std::path::PathBuf;
 
 use amplihack_session::RunError;
-use amplihack_utils::error::{ExitKind, Explain};
+use amplihack_utils::error::{ErrorExplanation, ExitKind};
 
 /// A context that cannot be handed over.
 #[derive(Debug, thiserror::Error)]
@@ -15,21 +15,21 @@ pub enum SpillError {
     BadKey {
         /// The key.
         key: String,
-        /// What is wrong with it.
+        /// The fault of the key.
         why: &'static str,
     },
     /// A value that no argument holds.
     #[error("the context value of {key} holds a NUL byte")]
     NulInValue {
-        /// Its key.
+        /// The key of the value.
         key: String,
     },
     /// A large value could not be written.
     #[error("the context value of {key} could not be written below {}: {source}", directory.display())]
     Write {
-        /// Its key.
+        /// The key of the value.
         key: String,
-        /// Where it was to be.
+        /// The directory that was to hold the file.
         directory: PathBuf,
         /// The cause.
         source: io::Error,
@@ -43,7 +43,7 @@ pub enum BridgeError {
     /// The runner is nowhere.
     #[error("recipe-runner-rs was not found; looked at {}", looked.join(", "))]
     RunnerNotFound {
-        /// Where it was looked for, in order.
+        /// The places that were searched, in order.
         looked: Vec<String>,
     },
     /// Anybody might have changed the runner.
@@ -51,7 +51,7 @@ pub enum BridgeError {
     UnsafeRunner {
         /// The runner.
         path: PathBuf,
-        /// Its mode.
+        /// The permission bits of the runner's file.
         mode: u32,
     },
     /// The runner does not tell its version.
@@ -59,15 +59,15 @@ pub enum BridgeError {
     VersionUnknown {
         /// The runner.
         path: PathBuf,
-        /// What it did instead.
+        /// The runner's behavior instead of printing a version.
         why: String,
     },
-    /// What the runner tells is no version.
+    /// The text that the runner prints as its version is none.
     #[error("{} tells the version {version:?}, which cannot be read", path.display())]
     VersionUnreadable {
         /// The runner.
         path: PathBuf,
-        /// What it told.
+        /// The text that the runner printed.
         version: String,
     },
     /// The runner is too old.
@@ -75,7 +75,7 @@ pub enum BridgeError {
     VersionTooOld {
         /// The runner.
         path: PathBuf,
-        /// Its version.
+        /// The version of the runner.
         version: String,
         /// The oldest that will do.
         minimum: &'static str,
@@ -83,7 +83,7 @@ pub enum BridgeError {
     /// The variable holds no number of seconds.
     #[error("RECIPE_RUNNER_INSTALL_TIMEOUT is {value:?}, not a whole number of seconds above 0")]
     BadInstallTimeout {
-        /// Its value.
+        /// The value of the variable.
         value: String,
     },
     /// The recipe has no name that the runner would take for one.
@@ -91,7 +91,7 @@ pub enum BridgeError {
     BadRecipe {
         /// The name.
         name: String,
-        /// What is wrong with it.
+        /// The fault of the name.
         why: &'static str,
     },
     /// A directory of the request cannot be used.
@@ -113,7 +113,7 @@ pub enum BridgeError {
     Signalled {
         /// The signal.
         signal: i32,
-        /// Its name.
+        /// The signal's name, if it has a known one.
         name: Option<&'static str>,
     },
     /// A signal to this process ended the run.
@@ -128,43 +128,43 @@ pub enum BridgeError {
     /// The runner failed and printed no answer.
     #[error("the runner failed with exit code {code}: {said}")]
     Failed {
-        /// Its exit code.
+        /// The exit code of the runner.
         code: i32,
-        /// Its last lines on stderr that mean something.
+        /// The last meaningful lines of the runner's stderr.
         said: String,
     },
     /// The runner answered success and failed.
     #[error("the runner answered that the recipe succeeded, and ended with exit code {code}")]
     Contradiction {
-        /// Its exit code.
+        /// The exit code of the runner.
         code: i32,
     },
     /// The runner ended well and printed nothing.
     #[error("the runner ended with exit code 0 and printed no answer")]
     Empty,
-    /// What the runner printed is no JSON document.
+    /// The runner's output is no JSON document.
     #[error("the answer of the runner cannot be read: {why}; it begins with {start:?}")]
     Malformed {
-        /// What is wrong with it.
+        /// The reason that the JSON reader gives.
         why: String,
-        /// Its first 500 characters.
+        /// The first 500 characters of the output.
         start: String,
     },
     /// The runner printed more than is read.
     #[error("the answer of the runner is longer than {limit} bytes")]
     TooLarge {
-        /// How much is read.
+        /// The most bytes that are read of an answer.
         limit: usize,
     },
     /// The runner's JSON is no answer.
     #[error("the answer of the runner is not what it should be: {what}")]
     BadResponse {
-        /// What is wrong with it.
+        /// The fault of the answer.
         what: String,
     },
 }
 
-impl Explain for BridgeError {
+impl ErrorExplanation for BridgeError {
     fn kind(&self) -> &'static str {
         match self {
             Self::RunnerNotFound { .. } => "runner_not_found",
@@ -191,14 +191,14 @@ impl Explain for BridgeError {
         }
     }
 
-    fn exit(&self) -> ExitKind {
+    fn exit_kind(&self) -> ExitKind {
         match self {
             Self::RunnerNotFound { .. } => ExitKind::NotFound,
             Self::BadInstallTimeout { .. }
             | Self::BadRecipe { .. }
             | Self::Context(SpillError::BadKey { .. } | SpillError::NulInValue { .. }) => ExitKind::Usage,
             Self::TimedOut => ExitKind::Budget,
-            Self::Run(error) => error.exit(),
+            Self::Run(error) => error.exit_kind(),
             _ => ExitKind::Failed,
         }
     }

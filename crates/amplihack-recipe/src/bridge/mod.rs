@@ -1,19 +1,19 @@
 //! The bridge to a recipe runner that is another program: `recipe-runner-rs`, the predecessor's.
 //!
-//! [`run`] finds it, asks for its version, calls it with what the recipe needs and nothing more of the environment, and reads
+//! [`run_external_runner`] finds it, asks for its version, calls it with what the recipe needs and nothing more of the environment, and reads
 //! its answer. Context values that are large travel as files ([`spill`]).
 
 mod environment;
 mod error;
 mod find;
-mod gate;
 mod response;
 mod run;
 pub mod spill;
+mod version_gate;
 
-pub use environment::allowed;
+pub use environment::runner_environment;
 pub use error::{BridgeError, SpillError};
-pub use find::{Found, find};
-pub use gate::version_of;
-pub use response::{Response, Step, StepStatus, judge};
-pub use run::{CopilotShim, Notice, Request, run};
+pub use find::{FoundRunner, find_runner};
+pub use response::{RunnerResponse, RunnerStep, RunnerStepStatus, interpret_response};
+pub use run::{CopilotShim, RunnerBridgeRequest, RunnerNotice, run_external_runner};
+pub use version_gate::version_of;

@@ -1,6 +1,6 @@
 //! The runner's answer: JSON on stdout, believed only together with how the runner ended.
 
-use amplihack_session::{Captured, Exit};
+use amplihack_session::{CapturedOutput, ProcessExit};
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
@@ -9,112 +9,119 @@ use super::error::BridgeError;
 
 /// The most that is read of an answer.
 pub(super) const LIMIT: usize = 10 << 20;
-/// How many characters of an answer that cannot be read are shown.
+/// Number of characters that are shown of an answer that cannot be read.
 const SHOWN: usize = 500;
-/// How many lines of stderr are shown.
+/// Number of lines of stderr that are shown.
 const LINES: usize = 5;
 
-/// What became of a recipe.
+/// The result of a recipe as the external runner reports it.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
-pub struct Response {
+pub struct RunnerResponse {
     /// The recipe's name; that of the request if the runner tells none.
     pub recipe_name: String,
-    /// Whether it succeeded. Never with an exit code other than 0.
+    /// True if the recipe succeeded. Never with an exit code other than 0.
     pub success: bool,
-    /// Its steps in the runner's order.
-    pub steps: Vec<Step>,
+    /// The recipe's steps in the runner's order.
+    pub steps: Vec<RunnerStep>,
     /// The context at its end.
     pub context: Map<String, Value>,
     /// The runner's exit code.
     pub exit_code: i32,
 }
 
-/// What became of a step.
+/// The result of a step as the external runner reports it.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
-pub struct Step {
-    /// Its id; `unknown` if the runner tells none.
+pub struct RunnerStep {
+    /// The id of the step; `unknown` if the runner reports none.
     pub id: String,
-    /// How it ended.
-    pub status: StepStatus,
-    /// Its output; what is no text as JSON.
+    /// The status with which the step ended.
+    pub status: RunnerStepStatus,
+    /// The output of the step; as JSON where it is not text.
     pub output: String,
-    /// What went wrong, if the runner tells.
+    /// The step's error, if the runner reports one.
     pub error: Option<String>,
-    /// How long it took, in seconds, if the runner tells.
+    /// Duration of the step in seconds, if the runner reports it.
     pub duration: Option<f64>,
-    /// What the launch of its agent warned about.
+    /// Warnings from the launch of the step's agent.
     pub warnings: Vec<String>,
 }
 
-/// How a step ended.
+/// The status with which a step of the external runner ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum StepStatus {
-    /// It succeeded.
+pub enum RunnerStepStatus {
+    /// The step succeeded.
     Completed,
-    /// Its condition did not hold.
+    /// The step's condition did not hold.
     Skipped,
-    /// It failed, or ended in a way that is not known here.
+    /// The step failed, or ended in a way that is not known here.
     Failed,
-    /// It succeeded with an output that is not what was asked for.
+    /// The step succeeded with an output that is not what was asked for.
     Degraded,
-    /// It did not begin.
+    /// The step did not begin.
     Pending,
-    /// It did not end.
+    /// The step did not end.
     Running,
 }
 
 /// The answer as it is written. What is there and null is told from what is not there.
 #[derive(Deserialize)]
-struct Wire {
-    #[serde(default, deserialize_with = "there")]
+struct RunnerResponseWire {
+    #[serde(default, deserialize_with = "deserialize_present")]
     recipe_name: Option<Value>,
-    #[serde(default, deserialize_with = "there")]
+    #[serde(default, deserialize_with = "deserialize_present")]
     success: Option<Value>,
-    #[serde(default, deserialize_with = "there")]
+    #[serde(default, deserialize_with = "deserialize_present")]
     step_results: Option<Value>,
-    #[serde(default, deserialize_with = "there")]
+    #[serde(default, deserialize_with = "deserialize_present")]
     context: Option<Value>,
 }
 
-fn there<'de, D: Deserializer<'de>>(value: D) -> Result<Option<Value>, D::Error> {
+fn deserialize_present<'de, D: Deserializer<'de>>(value: D) -> Result<Option<Value>, D::Error> {
     Value::deserialize(value).map(Some)
 }
 
-/// What a runner that ended with `exit` says of `recipe` in `stdout`.
+/// Interprets the `stdout` of a runner that ended with `exit` as its answer for `recipe`.
 ///
 /// A runner that was killed has said nothing. Success with an exit code other than 0 is none. A failure that the runner tells of
 /// is an answer, whatever the code; without an answer the code is an error.
-pub fn judge(exit: Exit, stdout: &Captured, stderr: &[u8], recipe: &str) -> Result<Response, BridgeError> {
+pub fn interpret_response(
+    exit: ProcessExit,
+    stdout: &CapturedOutput,
+    stderr: &[u8],
+    recipe: &str,
+) -> Result<RunnerResponse, BridgeError> {
     let exit_code = match exit {
-        Exit::Signal(signal) if amplihack_utils::sabotage::active("copilot-response-signal") => 128 + signal,
-        Exit::Signal(signal) => {
-            return Err(BridgeError::Signalled { signal, name: crate::signal::name(signal) });
+        ProcessExit::Signal(signal) if amplihack_utils::sabotage::is_active("copilot-response-signal") => {
+            128 + signal
         }
-        Exit::Code(code) => code,
+        ProcessExit::Signal(signal) => {
+            return Err(BridgeError::Signalled { signal, name: crate::signal::signal_name(signal) });
+        }
+        ProcessExit::Code(code) => code,
     };
     let answer = if stdout.dropped > 0 {
         Err(BridgeError::TooLarge { limit: LIMIT })
     } else {
-        read(&stdout.bytes, recipe, exit_code)
+        parse_response(&stdout.bytes, recipe, exit_code)
     };
     match answer {
         Ok(response) if response.success && exit_code != 0 => {
             Err(BridgeError::Contradiction { code: exit_code })
         }
-        Err(_) if exit_code != 0 && !amplihack_utils::sabotage::active("copilot-response-failed") => {
-            Err(BridgeError::Failed { code: exit_code, said: last_words(stderr) })
+        Err(_) if exit_code != 0 && !amplihack_utils::sabotage::is_active("copilot-response-failed") => {
+            Err(BridgeError::Failed { code: exit_code, said: last_stderr_lines(stderr) })
         }
         answer => answer,
     }
 }
 
-fn read(stdout: &[u8], recipe: &str, exit_code: i32) -> Result<Response, BridgeError> {
+fn parse_response(stdout: &[u8], recipe: &str, exit_code: i32) -> Result<RunnerResponse, BridgeError> {
     let bad = |what: &str| BridgeError::BadResponse { what: what.to_owned() };
     let stdout = stdout.trim_ascii();
-    let stdout = if stdout.is_empty() && amplihack_utils::sabotage::active("copilot-response-empty") {
+    let stdout = if stdout.is_empty() && amplihack_utils::sabotage::is_active("copilot-response-empty") {
         &b"{\"success\":true}"[..]
     } else {
         stdout
@@ -130,9 +137,9 @@ fn read(stdout: &[u8], recipe: &str, exit_code: i32) -> Result<Response, BridgeE
         serde_json::from_slice::<IgnoredAny>(stdout).map_err(malformed)?;
         return Err(bad("it is no object"));
     }
-    let wire: Result<Wire, _> = serde_json::from_slice(stdout);
+    let wire: Result<RunnerResponseWire, _> = serde_json::from_slice(stdout);
     let wire = match wire {
-        Err(_) if amplihack_utils::sabotage::active("copilot-response-malformed") => {
+        Err(_) if amplihack_utils::sabotage::is_active("copilot-response-malformed") => {
             serde_json::from_str("{\"success\":true}").map_err(malformed)?
         }
         wire => wire.map_err(malformed)?,
@@ -144,12 +151,12 @@ fn read(stdout: &[u8], recipe: &str, exit_code: i32) -> Result<Response, BridgeE
     };
     let results = match wire.step_results {
         None => Vec::new(),
-        Some(Value::Array(_)) if amplihack_utils::sabotage::active("copilot-response-steps") => Vec::new(),
+        Some(Value::Array(_)) if amplihack_utils::sabotage::is_active("copilot-response-steps") => Vec::new(),
         Some(Value::Array(results)) => results,
         Some(_) => return Err(bad("'step_results' is no list")),
     };
     let steps = results.into_iter().enumerate().map(|(index, result)| match result {
-        Value::Object(result) => Ok(step(result)),
+        Value::Object(result) => Ok(parse_runner_step(result)),
         _ => Err(bad(&format!("'step_results[{index}]' is no object"))),
     });
     let steps = steps.collect::<Result<_, _>>()?;
@@ -162,10 +169,10 @@ fn read(stdout: &[u8], recipe: &str, exit_code: i32) -> Result<Response, BridgeE
         Some(Value::String(name)) if !name.is_empty() => name,
         _ => recipe.to_owned(),
     };
-    Ok(Response { recipe_name, success, steps, context, exit_code })
+    Ok(RunnerResponse { recipe_name, success, steps, context, exit_code })
 }
 
-fn step(mut result: Map<String, Value>) -> Step {
+fn parse_runner_step(mut result: Map<String, Value>) -> RunnerStep {
     let mut text = |key: &str| match result.remove(key) {
         None | Some(Value::Null) => None,
         Some(Value::String(text)) => Some(text),
@@ -173,12 +180,12 @@ fn step(mut result: Map<String, Value>) -> Step {
     };
     let id = text("step_id").unwrap_or_else(|| "unknown".to_owned());
     let status = match text("status").unwrap_or_default().to_lowercase().as_str() {
-        "completed" => StepStatus::Completed,
-        "skipped" => StepStatus::Skipped,
-        "degraded" => StepStatus::Degraded,
-        "pending" => StepStatus::Pending,
-        "running" => StepStatus::Running,
-        _ => StepStatus::Failed,
+        "completed" => RunnerStepStatus::Completed,
+        "skipped" => RunnerStepStatus::Skipped,
+        "degraded" => RunnerStepStatus::Degraded,
+        "pending" => RunnerStepStatus::Pending,
+        "running" => RunnerStepStatus::Running,
+        _ => RunnerStepStatus::Failed,
     };
     let (output, error) =
         (text("output").unwrap_or_default(), text("error").filter(|error| !error.is_empty()));
@@ -188,11 +195,18 @@ fn step(mut result: Map<String, Value>) -> Step {
         }
         _ => Vec::new(),
     };
-    Step { id, status, output, error, duration: result.get("duration").and_then(Value::as_f64), warnings }
+    RunnerStep {
+        id,
+        status,
+        output,
+        error,
+        duration: result.get("duration").and_then(Value::as_f64),
+        warnings,
+    }
 }
 
 /// The last lines of stderr that say something: progress and heartbeats only if there is nothing else.
-fn last_words(stderr: &[u8]) -> String {
+fn last_stderr_lines(stderr: &[u8]) -> String {
     let text = String::from_utf8_lossy(stderr);
     let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
     let told: Vec<&str> = lines.iter().copied().filter(|line| !is_progress(line.trim())).collect();
@@ -215,7 +229,7 @@ fn is_progress(line: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use amplihack_utils::error::Explain;
+    use amplihack_utils::error::ErrorExplanation;
 
     use super::*;
 
@@ -237,8 +251,8 @@ mod tests {
         says: Option<String>,
     }
 
-    fn captured(bytes: &[u8]) -> Captured {
-        Captured { bytes: bytes.to_vec(), dropped: 0 }
+    fn captured(bytes: &[u8]) -> CapturedOutput {
+        CapturedOutput { bytes: bytes.to_vec(), dropped: 0 }
     }
 
     #[test]
@@ -246,8 +260,13 @@ mod tests {
         for line in include_str!("../../tests/cases/runner_response.jsonl").lines() {
             let case: Case = serde_json::from_str(line).unwrap();
             let name = &case.name;
-            let exit = case.signal.map_or(Exit::Code(case.exit), Exit::Signal);
-            let found = judge(exit, &captured(case.stdout.as_bytes()), case.stderr.as_bytes(), "test-recipe");
+            let exit = case.signal.map_or(ProcessExit::Code(case.exit), ProcessExit::Signal);
+            let found = interpret_response(
+                exit,
+                &captured(case.stdout.as_bytes()),
+                case.stderr.as_bytes(),
+                "test-recipe",
+            );
             match (found, case.success, case.error) {
                 (Ok(response), Some(success), None) => {
                     assert_eq!(response.success, success, "{name}");
@@ -266,15 +285,20 @@ mod tests {
 
     #[test]
     fn bytes_that_are_no_text_and_answers_without_end_are_errors() {
-        let found = judge(Exit::Code(0), &captured(&[0xff, 0xfe]), b"", "r").unwrap_err();
+        let found = interpret_response(ProcessExit::Code(0), &captured(&[0xff, 0xfe]), b"", "r").unwrap_err();
         assert_eq!(found.kind(), "runner_output_malformed");
-        let cut = Captured { bytes: b"{\"success\": true".to_vec(), dropped: 1 };
-        assert_eq!(judge(Exit::Code(0), &cut, b"", "r").unwrap_err().kind(), "runner_output_too_large");
+        let cut = CapturedOutput { bytes: b"{\"success\": true".to_vec(), dropped: 1 };
+        assert_eq!(
+            interpret_response(ProcessExit::Code(0), &cut, b"", "r").unwrap_err().kind(),
+            "runner_output_too_large"
+        );
         let deep = "[".repeat(100_000);
-        let found = judge(Exit::Code(0), &captured(deep.as_bytes()), b"", "r").unwrap_err();
+        let found =
+            interpret_response(ProcessExit::Code(0), &captured(deep.as_bytes()), b"", "r").unwrap_err();
         assert_eq!(found.kind(), "runner_output_malformed");
         let deep = format!("{{\"success\": true, \"context\": {{\"a\": {deep}");
-        let found = judge(Exit::Code(0), &captured(deep.as_bytes()), b"", "r").unwrap_err();
+        let found =
+            interpret_response(ProcessExit::Code(0), &captured(deep.as_bytes()), b"", "r").unwrap_err();
         assert_eq!(found.kind(), "runner_output_malformed");
     }
 
@@ -283,22 +307,23 @@ mod tests {
         let stdout = r#"{"recipe_name": "own", "success": true, "context": {"n": 1}, "step_results": [
             {"step_id": "a", "status": "COMPLETED", "output": "x", "error": "", "duration": 0.5},
             {"status": "exploded", "output": {"k": [1]}, "error": null, "warnings": ["runs without a guard", 7]}]}"#;
-        let response = judge(Exit::Code(0), &captured(stdout.as_bytes()), b"", "r").unwrap();
+        let response =
+            interpret_response(ProcessExit::Code(0), &captured(stdout.as_bytes()), b"", "r").unwrap();
         assert_eq!(response.recipe_name, "own");
         assert_eq!(response.context["n"], 1);
         let [first, second] = &response.steps[..] else { panic!("{response:?}") };
-        let expected = Step {
+        let expected = RunnerStep {
             id: "a".into(),
-            status: StepStatus::Completed,
+            status: RunnerStepStatus::Completed,
             output: "x".into(),
             error: None,
             duration: Some(0.5),
             warnings: Vec::new(),
         };
         assert_eq!(*first, expected);
-        let expected = Step {
+        let expected = RunnerStep {
             id: "unknown".into(),
-            status: StepStatus::Failed,
+            status: RunnerStepStatus::Failed,
             output: "{\"k\":[1]}".into(),
             error: None,
             duration: None,
@@ -311,8 +336,8 @@ mod tests {
     fn progress_is_no_last_word_unless_there_is_nothing_else() {
         let progress =
             "▶ a\n  ✓ a (0.1s)\n{\"type\":\"heartbeat\"}\n{\"transition\":\"step_done\"}\n[agent] x\n";
-        assert_eq!(last_words(progress.as_bytes()).lines().count(), 5);
-        assert_eq!(last_words(format!("cause\n{progress}\n").as_bytes()), "cause");
-        assert_eq!(last_words(b"\n \n"), "it said nothing on stderr");
+        assert_eq!(last_stderr_lines(progress.as_bytes()).lines().count(), 5);
+        assert_eq!(last_stderr_lines(format!("cause\n{progress}\n").as_bytes()), "cause");
+        assert_eq!(last_stderr_lines(b"\n \n"), "it said nothing on stderr");
     }
 }

@@ -1,209 +1,232 @@
-//! What a condition gives for a context.
+//! The evaluation of a condition in a context.
 
 use std::cmp::Ordering;
 use std::ops::Range;
 
 use super::ConditionError;
-use super::functions::{Function, Method};
-use super::parser::{Comparison, Expr};
-use crate::context::Context;
-use crate::value::{Kind, Value};
+use super::functions::{ConditionFunction, ConditionMethod};
+use super::parser::{ConditionComparison, ConditionExpr};
+use crate::context::RecipeContext;
+use crate::value::{RecipeValue, RecipeValueKind};
 
 /// Bytes of the longest text that a method may make.
 const LARGEST: usize = 64 << 20;
 
-pub(super) fn eval(expr: &Expr, context: &Context) -> Result<Value, ConditionError> {
+pub(super) fn eval_expr(
+    expr: &ConditionExpr,
+    context: &RecipeContext,
+) -> Result<RecipeValue, ConditionError> {
     Ok(match expr {
-        Expr::Literal(value) => value.clone(),
-        Expr::Name(path, keys) => name(path, keys, context)?,
-        Expr::Key(inner, key, span) => below(&eval(inner, context)?, key, span)?,
-        Expr::Index(inner, index) => match eval(inner, context)?.kind() {
-            Kind::List(items) => items.get(*index).cloned().unwrap_or_else(Value::null),
-            _ => Value::null(),
+        ConditionExpr::Literal(value) => value.clone(),
+        ConditionExpr::Name(path, keys) => eval_name(path, keys, context)?,
+        ConditionExpr::Key(inner, key, span) => value_below(&eval_expr(inner, context)?, key, span)?,
+        ConditionExpr::Index(inner, index) => match eval_expr(inner, context)?.kind() {
+            RecipeValueKind::List(items) => items.get(*index).cloned().unwrap_or_else(RecipeValue::null),
+            _ => RecipeValue::null(),
         },
-        Expr::List(items) => Value::list(all(items, context)?.iter()),
-        Expr::Call(function, items, span) => call(*function, &all(items, context)?, span)?,
-        Expr::Method(inner, method, items, span) => {
-            call_method(&eval(inner, context)?, *method, &all(items, context)?, span)?
+        ConditionExpr::List(items) => RecipeValue::from_items(eval_all(items, context)?.iter()),
+        ConditionExpr::Call(function, items, span) => {
+            call_function(*function, &eval_all(items, context)?, span)?
         }
-        Expr::Not(inner) => boolean(!truthy(&eval(inner, context)?)),
-        Expr::And(items) => first(items, context, false)?,
-        Expr::Or(items) => first(items, context, true)?,
-        Expr::Compare(left, comparison, right) => {
-            boolean(compare(&eval(left, context)?, *comparison, &eval(right, context)?))
+        ConditionExpr::Method(inner, method, items, span) => {
+            call_method(&eval_expr(inner, context)?, *method, &eval_all(items, context)?, span)?
         }
+        ConditionExpr::Not(inner) => boolean_value(!is_truthy(&eval_expr(inner, context)?)),
+        ConditionExpr::And(items) => eval_until(items, context, false)?,
+        ConditionExpr::Or(items) => eval_until(items, context, true)?,
+        ConditionExpr::Compare(left, comparison, right) => boolean_value(compare_values(
+            &eval_expr(left, context)?,
+            *comparison,
+            &eval_expr(right, context)?,
+        )),
     })
 }
 
-fn all(items: &[Expr], context: &Context) -> Result<Vec<Value>, ConditionError> {
-    items.iter().map(|item| eval(item, context)).collect()
+fn eval_all(items: &[ConditionExpr], context: &RecipeContext) -> Result<Vec<RecipeValue>, ConditionError> {
+    items.iter().map(|item| eval_expr(item, context)).collect()
 }
 
 /// The first of `items` that is (not) true, else the last: what comes behind it is not looked at.
-fn first(items: &[Expr], context: &Context, wanted: bool) -> Result<Value, ConditionError> {
-    let mut value = Value::null();
+fn eval_until(
+    items: &[ConditionExpr],
+    context: &RecipeContext,
+    wanted: bool,
+) -> Result<RecipeValue, ConditionError> {
+    let mut value = RecipeValue::null();
     for item in items {
-        value = eval(item, context)?;
-        if truthy(&value) == wanted {
+        value = eval_expr(item, context)?;
+        if is_truthy(&value) == wanted {
             break;
         }
     }
     Ok(value)
 }
 
-fn name(path: &str, keys: &[(String, Range<usize>)], context: &Context) -> Result<Value, ConditionError> {
-    if let Some(value) = context.lookup(path) {
+fn eval_name(
+    path: &str,
+    keys: &[(String, Range<usize>)],
+    context: &RecipeContext,
+) -> Result<RecipeValue, ConditionError> {
+    if let Some(value) = context.lookup_path(path) {
         return Ok(value);
     }
-    let mut value = keys.first().and_then(|(root, _)| context.get(root)).cloned().unwrap_or_else(Value::null);
+    let mut value =
+        keys.first().and_then(|(root, _)| context.get(root)).cloned().unwrap_or_else(RecipeValue::null);
     for (key, span) in keys.iter().skip(1) {
-        value = below(&value, key, span)?;
+        value = value_below(&value, key, span)?;
     }
     Ok(value)
 }
 
-/// What is below `value` at `key`; nothing if there is nothing.
-fn below(value: &Value, key: &str, span: &Range<usize>) -> Result<Value, ConditionError> {
-    if !matches!(value.kind(), Kind::Object(_) | Kind::Null) && Method::mistaken(key) {
-        let error = ConditionError::new(format!("{} has no '{key}'", noun(value)), span.clone());
+/// Returns the value below `value` at `key`; null if there is none.
+fn value_below(value: &RecipeValue, key: &str, span: &Range<usize>) -> Result<RecipeValue, ConditionError> {
+    if !matches!(value.kind(), RecipeValueKind::Object(_) | RecipeValueKind::Null)
+        && ConditionMethod::is_mistaken_key(key)
+    {
+        let error = ConditionError::new(format!("{} has no '{key}'", kind_noun(value)), span.clone());
         return Err(match key {
-            "length" | "size" | "len" => error.help("the length is `len(name)`"),
-            _ => error.help(format!("a method is called with brackets: `.{key}()`")),
+            "length" | "size" | "len" => error.with_help("the length is `len(name)`"),
+            _ => error.with_help(format!("a method is called with brackets: `.{key}()`")),
         });
     }
     match value.kind() {
-        Kind::Object(_) => Ok(value.at(&[key]).unwrap_or_else(Value::null)),
-        _ => Ok(Value::null()),
+        RecipeValueKind::Object(_) => Ok(value.value_at(&[key]).unwrap_or_else(RecipeValue::null)),
+        _ => Ok(RecipeValue::null()),
     }
 }
 
-fn noun(value: &Value) -> &'static str {
+fn kind_noun(value: &RecipeValue) -> &'static str {
     match value.kind() {
-        Kind::Null => "nothing",
-        Kind::Bool(_) => "a boolean",
-        Kind::Number(_) => "a number",
-        Kind::String(_) => "a string",
-        Kind::List(_) => "a list",
-        Kind::Object(_) => "an object",
+        RecipeValueKind::Null => "nothing",
+        RecipeValueKind::Bool(_) => "a boolean",
+        RecipeValueKind::Number(_) => "a number",
+        RecipeValueKind::String(_) => "a string",
+        RecipeValueKind::List(_) => "a list",
+        RecipeValueKind::Object(_) => "an object",
     }
 }
 
-pub(super) fn truthy(value: &Value) -> bool {
+pub(super) fn is_truthy(value: &RecipeValue) -> bool {
     match value.kind() {
-        Kind::Null => false,
-        Kind::Bool(value) => value,
-        Kind::Number(text) => text.parse::<f64>().is_ok_and(|number| number != 0.0),
-        Kind::String(text) => !text.is_empty(),
-        Kind::List(items) => !items.is_empty(),
-        Kind::Object(entries) => !entries.is_empty(),
+        RecipeValueKind::Null => false,
+        RecipeValueKind::Bool(value) => value,
+        RecipeValueKind::Number(text) => text.parse::<f64>().is_ok_and(|number| number != 0.0),
+        RecipeValueKind::String(text) => !text.is_empty(),
+        RecipeValueKind::List(items) => !items.is_empty(),
+        RecipeValueKind::Object(entries) => !entries.is_empty(),
     }
 }
 
-fn boolean(value: bool) -> Value {
-    Value::json(&value.into())
+fn boolean_value(value: bool) -> RecipeValue {
+    RecipeValue::from_json_value(&value.into())
 }
 
-fn compare(left: &Value, comparison: Comparison, right: &Value) -> bool {
-    let order = || order(left, right);
+fn compare_values(left: &RecipeValue, comparison: ConditionComparison, right: &RecipeValue) -> bool {
+    let order = || order_values(left, right);
     match comparison {
-        Comparison::Equal => equal(left, right),
-        Comparison::Unequal => !equal(left, right),
-        Comparison::Less => order() == Some(Ordering::Less),
-        Comparison::LessOrEqual => order().is_some_and(Ordering::is_le),
-        Comparison::Greater => order() == Some(Ordering::Greater),
-        Comparison::GreaterOrEqual => order().is_some_and(Ordering::is_ge),
-        Comparison::In => contains(right, left),
-        Comparison::NotIn => !contains(right, left),
+        ConditionComparison::Equal => is_equal(left, right),
+        ConditionComparison::Unequal => !is_equal(left, right),
+        ConditionComparison::Less => order() == Some(Ordering::Less),
+        ConditionComparison::LessOrEqual => order().is_some_and(Ordering::is_le),
+        ConditionComparison::Greater => order() == Some(Ordering::Greater),
+        ConditionComparison::GreaterOrEqual => order().is_some_and(Ordering::is_ge),
+        ConditionComparison::In => contains_value(right, left),
+        ConditionComparison::NotIn => !contains_value(right, left),
     }
 }
 
-/// One rule: numbers and texts that are numbers compare as numbers, booleans and their names as booleans, nothing equals only
+/// Compares by a single rule: numbers and numeric texts as numbers, booleans and their names as booleans, null equals only
 /// nothing; else both have to be of one kind.
-fn equal(left: &Value, right: &Value) -> bool {
+fn is_equal(left: &RecipeValue, right: &RecipeValue) -> bool {
     match (left.kind(), right.kind()) {
-        (Kind::Null, Kind::Null) => true,
-        (Kind::Bool(left), Kind::Bool(right)) => left == right,
-        (Kind::Bool(value), Kind::String(text)) | (Kind::String(text), Kind::Bool(value)) => match text {
+        (RecipeValueKind::Null, RecipeValueKind::Null) => true,
+        (RecipeValueKind::Bool(left), RecipeValueKind::Bool(right)) => left == right,
+        (RecipeValueKind::Bool(value), RecipeValueKind::String(text))
+        | (RecipeValueKind::String(text), RecipeValueKind::Bool(value)) => match text {
             "true" | "True" => value,
             "false" | "False" => !value,
             _ => false,
         },
-        (Kind::String(left), Kind::String(right)) => left == right,
-        (Kind::Number(left), Kind::Number(right) | Kind::String(right))
-        | (Kind::String(left), Kind::Number(right)) => {
-            left == right || numbers(left, right) == Some(Ordering::Equal)
+        (RecipeValueKind::String(left), RecipeValueKind::String(right)) => left == right,
+        (RecipeValueKind::Number(left), RecipeValueKind::Number(right) | RecipeValueKind::String(right))
+        | (RecipeValueKind::String(left), RecipeValueKind::Number(right)) => {
+            left == right || compare_numbers(left, right) == Some(Ordering::Equal)
         }
-        (Kind::List(_), Kind::List(_)) | (Kind::Object(_), Kind::Object(_)) => {
-            left.to_json() == right.to_json()
-        }
+        (RecipeValueKind::List(_), RecipeValueKind::List(_))
+        | (RecipeValueKind::Object(_), RecipeValueKind::Object(_)) => left.to_json() == right.to_json(),
         _ => false,
     }
 }
 
-fn order(left: &Value, right: &Value) -> Option<Ordering> {
+fn order_values(left: &RecipeValue, right: &RecipeValue) -> Option<Ordering> {
     match (left.kind(), right.kind()) {
-        (Kind::Bool(left), Kind::Bool(right)) => Some(left.cmp(&right)),
-        (Kind::String(left), Kind::String(right)) => Some(left.cmp(right)),
-        (Kind::Number(left), Kind::Number(right) | Kind::String(right))
-        | (Kind::String(left), Kind::Number(right)) => numbers(left, right),
+        (RecipeValueKind::Bool(left), RecipeValueKind::Bool(right)) => Some(left.cmp(&right)),
+        (RecipeValueKind::String(left), RecipeValueKind::String(right)) => Some(left.cmp(right)),
+        (RecipeValueKind::Number(left), RecipeValueKind::Number(right) | RecipeValueKind::String(right))
+        | (RecipeValueKind::String(left), RecipeValueKind::Number(right)) => compare_numbers(left, right),
         _ => None,
     }
 }
 
 /// Compares two numbers: exactly, if both are whole.
-fn numbers(left: &str, right: &str) -> Option<Ordering> {
+fn compare_numbers(left: &str, right: &str) -> Option<Ordering> {
     let (left, right) = (left.trim(), right.trim());
     if let (Ok(left), Ok(right)) = (left.parse::<i128>(), right.parse::<i128>()) {
         return Some(left.cmp(&right));
     }
-    decimal(left)?.partial_cmp(&decimal(right)?)
+    parse_decimal(left)?.partial_cmp(&parse_decimal(right)?)
 }
 
 /// A number that is written with digits: `inf` and `nan` are words.
-fn decimal(text: &str) -> Option<f64> {
+fn parse_decimal(text: &str) -> Option<f64> {
     let digits = text.bytes().all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(&byte));
     if digits { text.parse().ok() } else { None }
 }
 
-fn contains(whole: &Value, part: &Value) -> bool {
+fn contains_value(whole: &RecipeValue, part: &RecipeValue) -> bool {
     match whole.kind() {
-        Kind::String(text) => !part.is_null() && text.contains(part.text()),
-        Kind::List(items) => items.iter().any(|item| equal(item, part)),
-        Kind::Object(entries) => entries.iter().any(|(key, _)| **key == *part.text()),
-        Kind::Null | Kind::Bool(_) | Kind::Number(_) => false,
+        RecipeValueKind::String(text) => !part.is_null() && text.contains(part.text()),
+        RecipeValueKind::List(items) => items.iter().any(|item| is_equal(item, part)),
+        RecipeValueKind::Object(entries) => entries.iter().any(|(key, _)| **key == *part.text()),
+        RecipeValueKind::Null | RecipeValueKind::Bool(_) | RecipeValueKind::Number(_) => false,
     }
 }
 
-fn call(function: Function, items: &[Value], span: &Range<usize>) -> Result<Value, ConditionError> {
+fn call_function(
+    function: ConditionFunction,
+    items: &[RecipeValue],
+    span: &Range<usize>,
+) -> Result<RecipeValue, ConditionError> {
     let (Some(first), rest) = (items.first(), items.get(1..).unwrap_or_default()) else {
-        return Ok(Value::null());
+        return Ok(RecipeValue::null());
     };
     let fail = |what: String| Err(ConditionError::new(what, span.clone()));
     match function {
-        Function::Str => Ok(Value::string(first.text())),
-        Function::Bool => Ok(boolean(truthy(first))),
-        Function::Len => Ok(whole(match first.kind() {
-            Kind::List(items) => items.len(),
-            Kind::Object(entries) => entries.len(),
+        ConditionFunction::Str => Ok(RecipeValue::from_string(first.text())),
+        ConditionFunction::Bool => Ok(boolean_value(is_truthy(first))),
+        ConditionFunction::Len => Ok(count_value(match first.kind() {
+            RecipeValueKind::List(items) => items.len(),
+            RecipeValueKind::Object(entries) => entries.len(),
             _ => first.text().chars().count(),
         })),
-        Function::Int => match number(first) {
-            Some(number) => Ok(integer(number)),
-            None => fail(format!("int(): {} is not a number", shown(first))),
+        ConditionFunction::Int => match number_text(first) {
+            Some(number) => Ok(truncate_number(number)),
+            None => fail(format!("int(): {} is not a number", shorten_value(first))),
         },
-        Function::Float => match number(first) {
-            Some(number) => Ok(first_number(&number)),
-            None => fail(format!("float(): {} is not a number", shown(first))),
+        ConditionFunction::Float => match number_text(first) {
+            Some(number) => Ok(number_value(&number)),
+            None => fail(format!("float(): {} is not a number", shorten_value(first))),
         },
-        Function::Min | Function::Max => {
-            let wanted = if function == Function::Min { Ordering::Less } else { Ordering::Greater };
+        ConditionFunction::Min | ConditionFunction::Max => {
+            let wanted = if function == ConditionFunction::Min { Ordering::Less } else { Ordering::Greater };
             let mut best = first;
             for item in rest {
-                match order(item, best) {
+                match order_values(item, best) {
                     Some(order) if order == wanted => best = item,
                     Some(_) => {}
                     None => {
-                        let what = format!("cannot compare {} with {}", shown(item), shown(best));
+                        let what =
+                            format!("cannot compare {} with {}", shorten_value(item), shorten_value(best));
                         return fail(what);
                     }
                 }
@@ -214,50 +237,50 @@ fn call(function: Function, items: &[Value], span: &Range<usize>) -> Result<Valu
 }
 
 /// A value as a number's text; nothing counts as 0.
-fn number(value: &Value) -> Option<String> {
+fn number_text(value: &RecipeValue) -> Option<String> {
     match value.kind() {
-        Kind::Null => Some("0".to_owned()),
-        Kind::Bool(value) => Some(u8::from(value).to_string()),
-        Kind::Number(text) | Kind::String(text) => {
-            decimal(text.trim()).filter(|number| number.is_finite()).map(|_| text.trim().to_owned())
+        RecipeValueKind::Null => Some("0".to_owned()),
+        RecipeValueKind::Bool(value) => Some(u8::from(value).to_string()),
+        RecipeValueKind::Number(text) | RecipeValueKind::String(text) => {
+            parse_decimal(text.trim()).filter(|number| number.is_finite()).map(|_| text.trim().to_owned())
         }
-        Kind::List(_) | Kind::Object(_) => None,
+        RecipeValueKind::List(_) | RecipeValueKind::Object(_) => None,
     }
 }
 
 /// The whole part of a number.
-fn integer(text: String) -> Value {
+fn truncate_number(text: String) -> RecipeValue {
     match text.parse::<i128>() {
-        Ok(whole) => Value::typed(text, whole.to_string()),
-        Err(_) => first_number(&text.parse::<f64>().map_or(text, |number| format!("{:.0}", number.trunc()))),
+        Ok(whole) => RecipeValue::from_typed(text, whole.to_string()),
+        Err(_) => number_value(&text.parse::<f64>().map_or(text, |number| format!("{:.0}", number.trunc()))),
     }
 }
 
-fn first_number(text: &str) -> Value {
-    Value::from_json(text).unwrap_or_else(|| Value::argument(text))
+fn number_value(text: &str) -> RecipeValue {
+    RecipeValue::from_json(text).unwrap_or_else(|| RecipeValue::from_argument(text))
 }
 
-fn whole(number: usize) -> Value {
-    Value::json(&number.into())
+fn count_value(number: usize) -> RecipeValue {
+    RecipeValue::from_json_value(&number.into())
 }
 
-fn shown(value: &Value) -> String {
+fn shorten_value(value: &RecipeValue) -> String {
     let text = value.json_text();
     let short: String = text.chars().take(40).collect();
     if short.len() < text.len() { format!("{short}…") } else { short }
 }
 
 fn call_method(
-    value: &Value,
-    method: Method,
-    items: &[Value],
+    value: &RecipeValue,
+    method: ConditionMethod,
+    items: &[RecipeValue],
     span: &Range<usize>,
-) -> Result<Value, ConditionError> {
-    if matches!(value.kind(), Kind::List(_) | Kind::Object(_)) {
-        return Err(ConditionError::new(format!("{} has no text methods", noun(value)), span.clone()));
+) -> Result<RecipeValue, ConditionError> {
+    if matches!(value.kind(), RecipeValueKind::List(_) | RecipeValueKind::Object(_)) {
+        return Err(ConditionError::new(format!("{} has no text methods", kind_noun(value)), span.clone()));
     }
     let text = value.text();
-    let argument = |number: usize| items.get(number).map(Value::text);
+    let argument = |number: usize| items.get(number).map(RecipeValue::text);
     let first = argument(0).unwrap_or_default();
     let in_set = |char: char| match argument(0) {
         Some(set) => set.contains(char),
@@ -271,45 +294,45 @@ fn call_method(
         }
     };
     Ok(match method {
-        Method::Strip => Value::string(text.trim_matches(in_set)),
-        Method::StripLeft => Value::string(text.trim_start_matches(in_set)),
-        Method::StripRight => Value::string(text.trim_end_matches(in_set)),
-        Method::Lower => Value::string(text.to_lowercase()),
-        Method::Upper => Value::string(text.to_uppercase()),
-        Method::Title => Value::string(title(text)),
-        Method::StartsWith => boolean(text.starts_with(first)),
-        Method::EndsWith => boolean(text.ends_with(first)),
-        Method::Replace => {
+        ConditionMethod::Strip => RecipeValue::from_string(text.trim_matches(in_set)),
+        ConditionMethod::StripLeft => RecipeValue::from_string(text.trim_start_matches(in_set)),
+        ConditionMethod::StripRight => RecipeValue::from_string(text.trim_end_matches(in_set)),
+        ConditionMethod::Lower => RecipeValue::from_string(text.to_lowercase()),
+        ConditionMethod::Upper => RecipeValue::from_string(text.to_uppercase()),
+        ConditionMethod::Title => RecipeValue::from_string(title_case(text)),
+        ConditionMethod::StartsWith => boolean_value(text.starts_with(first)),
+        ConditionMethod::EndsWith => boolean_value(text.ends_with(first)),
+        ConditionMethod::Replace => {
             let new = argument(1).unwrap_or_default();
             fits(text.len().saturating_add(text.matches(first).count().saturating_mul(new.len())))?;
-            Value::string(text.replace(first, new))
+            RecipeValue::from_string(text.replace(first, new))
         }
-        Method::Split => {
-            let parts: Vec<Value> = match argument(0) {
+        ConditionMethod::Split => {
+            let parts: Vec<RecipeValue> = match argument(0) {
                 Some("") => return Err(ConditionError::new("split(): empty separator", span.clone())),
-                Some(separator) => text.split(separator).map(Value::string).collect(),
-                None => text.split_whitespace().map(Value::string).collect(),
+                Some(separator) => text.split(separator).map(RecipeValue::from_string).collect(),
+                None => text.split_whitespace().map(RecipeValue::from_string).collect(),
             };
-            Value::list(parts.iter())
+            RecipeValue::from_items(parts.iter())
         }
-        Method::Join => {
-            let Some(Kind::List(parts)) = items.first().map(Value::kind) else {
+        ConditionMethod::Join => {
+            let Some(RecipeValueKind::List(parts)) = items.first().map(RecipeValue::kind) else {
                 return Err(ConditionError::new("join() takes a list", span.clone()));
             };
-            let parts: Vec<&str> = parts.iter().map(Value::text).collect();
+            let parts: Vec<&str> = parts.iter().map(RecipeValue::text).collect();
             fits(parts.iter().map(|part| part.len() + text.len()).fold(0, usize::saturating_add))?;
-            Value::string(parts.join(text))
+            RecipeValue::from_string(parts.join(text))
         }
-        Method::Count => whole(text.matches(first).count()),
-        Method::Find => match text.find(first) {
-            Some(at) => whole(text[..at].chars().count()),
-            None => Value::json(&(-1).into()),
+        ConditionMethod::Count => count_value(text.matches(first).count()),
+        ConditionMethod::Find => match text.find(first) {
+            Some(at) => count_value(text[..at].chars().count()),
+            None => RecipeValue::from_json_value(&(-1).into()),
         },
     })
 }
 
 /// A capital at the start of each word, small letters in it.
-fn title(text: &str) -> String {
+fn title_case(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut inside = false;
     for char in text.chars() {

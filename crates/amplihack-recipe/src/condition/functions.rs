@@ -1,8 +1,8 @@
-//! What conditions can call.
+//! The functions and methods that conditions can call.
 
 /// A function and how many arguments it takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Function {
+pub(crate) enum ConditionFunction {
     Int,
     Float,
     Str,
@@ -12,19 +12,19 @@ pub(crate) enum Function {
     Max,
 }
 
-const FUNCTIONS: [(&str, Function); 7] = [
-    ("int", Function::Int),
-    ("float", Function::Float),
-    ("str", Function::Str),
-    ("bool", Function::Bool),
-    ("len", Function::Len),
-    ("min", Function::Min),
-    ("max", Function::Max),
+const FUNCTIONS: [(&str, ConditionFunction); 7] = [
+    ("int", ConditionFunction::Int),
+    ("float", ConditionFunction::Float),
+    ("str", ConditionFunction::Str),
+    ("bool", ConditionFunction::Bool),
+    ("len", ConditionFunction::Len),
+    ("min", ConditionFunction::Min),
+    ("max", ConditionFunction::Max),
 ];
 
-impl Function {
+impl ConditionFunction {
     /// The function `name`, or why it cannot be called so.
-    pub(super) fn named(name: &str, arguments: usize) -> Result<Self, String> {
+    pub(super) fn from_name(name: &str, arguments: usize) -> Result<Self, String> {
         let Some((_, function)) = FUNCTIONS.iter().find(|(known, _)| *known == name) else {
             let known: Vec<&str> = FUNCTIONS.iter().map(|(known, _)| *known).collect();
             return Err(format!("unknown function: {name}() (there are {})", known.join(", ")));
@@ -40,7 +40,7 @@ impl Function {
 
 /// A method of text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Method {
+pub(crate) enum ConditionMethod {
     Strip,
     StripLeft,
     StripRight,
@@ -57,25 +57,25 @@ pub(crate) enum Method {
 }
 
 /// Name, method, fewest and most arguments.
-const METHODS: [(&str, Method, usize, usize); 13] = [
-    ("strip", Method::Strip, 0, 1),
-    ("lstrip", Method::StripLeft, 0, 1),
-    ("rstrip", Method::StripRight, 0, 1),
-    ("lower", Method::Lower, 0, 0),
-    ("upper", Method::Upper, 0, 0),
-    ("title", Method::Title, 0, 0),
-    ("startswith", Method::StartsWith, 1, 1),
-    ("endswith", Method::EndsWith, 1, 1),
-    ("replace", Method::Replace, 2, 2),
-    ("split", Method::Split, 0, 1),
-    ("join", Method::Join, 1, 1),
-    ("count", Method::Count, 1, 1),
-    ("find", Method::Find, 1, 1),
+const METHODS: [(&str, ConditionMethod, usize, usize); 13] = [
+    ("strip", ConditionMethod::Strip, 0, 1),
+    ("lstrip", ConditionMethod::StripLeft, 0, 1),
+    ("rstrip", ConditionMethod::StripRight, 0, 1),
+    ("lower", ConditionMethod::Lower, 0, 0),
+    ("upper", ConditionMethod::Upper, 0, 0),
+    ("title", ConditionMethod::Title, 0, 0),
+    ("startswith", ConditionMethod::StartsWith, 1, 1),
+    ("endswith", ConditionMethod::EndsWith, 1, 1),
+    ("replace", ConditionMethod::Replace, 2, 2),
+    ("split", ConditionMethod::Split, 0, 1),
+    ("join", ConditionMethod::Join, 1, 1),
+    ("count", ConditionMethod::Count, 1, 1),
+    ("find", ConditionMethod::Find, 1, 1),
 ];
 
-impl Method {
+impl ConditionMethod {
     /// The method `name`, or why it cannot be called so.
-    pub(super) fn named(name: &str, arguments: usize) -> Result<Self, String> {
+    pub(super) fn from_name(name: &str, arguments: usize) -> Result<Self, String> {
         let Some((_, method, fewest, most)) = METHODS.iter().find(|(known, ..)| *known == name) else {
             let known: Vec<&str> = METHODS.iter().map(|(known, ..)| *known).collect();
             return Err(format!("unknown method: .{name}() (there are {})", known.join(", ")));
@@ -89,8 +89,8 @@ impl Method {
         }
     }
 
-    /// Whether `name` means a method, or what other languages have in its place: as a key below text it is a mistake.
-    pub(super) fn mistaken(name: &str) -> bool {
+    /// Reports whether `name` is a method, or another language's word for one: as a key below text it is a mistake.
+    pub(super) fn is_mistaken_key(name: &str) -> bool {
         ["length", "size", "len"].contains(&name) || METHODS.iter().any(|(known, ..)| *known == name)
     }
 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::ConditionError;
 
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Token {
+pub(super) enum ConditionToken {
     Name(String),
     Number(String),
     String(String),
@@ -13,7 +13,7 @@ pub(super) enum Token {
     Sign(&'static str),
 }
 
-pub(super) type Spanned = (Token, Range<usize>);
+pub(super) type SpannedToken = (ConditionToken, Range<usize>);
 
 /// Operators and brackets, longer ones first.
 const SIGNS: [(&str, &str); 14] = [
@@ -33,7 +33,7 @@ const SIGNS: [(&str, &str); 14] = [
     (".", "."),
 ];
 
-pub(super) fn tokens(text: &str) -> Result<Vec<Spanned>, ConditionError> {
+pub(super) fn tokenize_condition(text: &str) -> Result<Vec<SpannedToken>, ConditionError> {
     let bytes = text.as_bytes();
     let mut tokens = Vec::new();
     let mut at = 0;
@@ -43,13 +43,13 @@ pub(super) fn tokens(text: &str) -> Result<Vec<Spanned>, ConditionError> {
                 at += 1;
                 continue;
             }
-            b'\'' | b'"' => string(text, at)?,
-            byte if byte.is_ascii_digit() => number(bytes, at, text)?,
-            b'-' if bytes.get(at + 1).is_some_and(u8::is_ascii_digit) => number(bytes, at, text)?,
-            byte if byte.is_ascii_alphabetic() || byte == b'_' => word(bytes, at, text)?,
+            b'\'' | b'"' => lex_string(text, at)?,
+            byte if byte.is_ascii_digit() => lex_number(bytes, at, text)?,
+            b'-' if bytes.get(at + 1).is_some_and(u8::is_ascii_digit) => lex_number(bytes, at, text)?,
+            byte if byte.is_ascii_alphabetic() || byte == b'_' => lex_word(bytes, at, text)?,
             _ => match SIGNS.iter().find(|(sign, _)| text[at..].starts_with(sign)) {
-                Some((sign, means)) => (Token::Sign(means), at + sign.len()),
-                None => return Err(unexpected(text, at)),
+                Some((sign, means)) => (ConditionToken::Sign(means), at + sign.len()),
+                None => return Err(unexpected_character(text, at)),
             },
         };
         tokens.push((token, at..end));
@@ -58,27 +58,27 @@ pub(super) fn tokens(text: &str) -> Result<Vec<Spanned>, ConditionError> {
     Ok(tokens)
 }
 
-fn unexpected(text: &str, at: usize) -> ConditionError {
+fn unexpected_character(text: &str, at: usize) -> ConditionError {
     let char = text[at..].chars().next().unwrap_or_default();
     let error = ConditionError::new(format!("unexpected character: '{char}'"), at..at + char.len_utf8());
     match char {
-        '=' => error.help("equality is `==`"),
-        '!' => error.help("negation is `not`, inequality `!=`"),
-        '{' => error.help("names are written without braces in a condition: `name == 'x'`"),
-        '&' => error.help("write `and` or `&&`"),
-        '|' => error.help("write `or` or `||`; there are no filters"),
-        '+' | '-' | '*' | '/' | '%' => error.help("conditions do not calculate; do it in a step"),
+        '=' => error.with_help("equality is `==`"),
+        '!' => error.with_help("negation is `not`, inequality `!=`"),
+        '{' => error.with_help("names are written without braces in a condition: `name == 'x'`"),
+        '&' => error.with_help("write `and` or `&&`"),
+        '|' => error.with_help("write `or` or `||`; there are no filters"),
+        '+' | '-' | '*' | '/' | '%' => error.with_help("conditions do not calculate; do it in a step"),
         _ => error,
     }
 }
 
-fn string(text: &str, open: usize) -> Result<(Token, usize), ConditionError> {
+fn lex_string(text: &str, open: usize) -> Result<(ConditionToken, usize), ConditionError> {
     let quote = text.as_bytes()[open] as char;
     let mut out = String::new();
     let mut chars = text[open + 1..].char_indices();
     while let Some((at, char)) = chars.next() {
         if char == quote {
-            return Ok((Token::String(out), open + 1 + at + 1));
+            return Ok((ConditionToken::String(out), open + 1 + at + 1));
         }
         if char != '\\' {
             out.push(char);
@@ -96,7 +96,7 @@ fn string(text: &str, open: usize) -> Result<(Token, usize), ConditionError> {
     Err(ConditionError::new("unterminated string", open..text.len()))
 }
 
-fn number(bytes: &[u8], at: usize, text: &str) -> Result<(Token, usize), ConditionError> {
+fn lex_number(bytes: &[u8], at: usize, text: &str) -> Result<(ConditionToken, usize), ConditionError> {
     let digits = at + usize::from(bytes[at] == b'-');
     let end =
         digits + bytes[digits..].iter().take_while(|byte| byte.is_ascii_digit() || **byte == b'.').count();
@@ -105,10 +105,10 @@ fn number(bytes: &[u8], at: usize, text: &str) -> Result<(Token, usize), Conditi
     if number.matches('.').count() > 1 || number.ends_with('.') || letter {
         return Err(ConditionError::new(format!("not a number: '{number}'"), at..end));
     }
-    Ok((Token::Number(number.to_owned()), end))
+    Ok((ConditionToken::Number(number.to_owned()), end))
 }
 
-fn word(bytes: &[u8], at: usize, text: &str) -> Result<(Token, usize), ConditionError> {
+fn lex_word(bytes: &[u8], at: usize, text: &str) -> Result<(ConditionToken, usize), ConditionError> {
     let letter = |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
     let mut end = at;
     while letter(bytes.get(end))
@@ -118,20 +118,20 @@ fn word(bytes: &[u8], at: usize, text: &str) -> Result<(Token, usize), Condition
     }
     let word = &text[at..end];
     let token = match word {
-        "and" => Token::Sign("and"),
-        "or" => Token::Sign("or"),
-        "not" => Token::Sign("not"),
-        "in" => Token::Sign("in"),
+        "and" => ConditionToken::Sign("and"),
+        "or" => ConditionToken::Sign("or"),
+        "not" => ConditionToken::Sign("not"),
+        "in" => ConditionToken::Sign("in"),
         _ => {
-            safe(word, at..end)?;
-            Token::Name(word.to_owned())
+            check_name(word, at..end)?;
+            ConditionToken::Name(word.to_owned())
         }
     };
     Ok((token, end))
 }
 
 /// Names with `__` are kept for what may come.
-pub(super) fn safe(name: &str, span: Range<usize>) -> Result<(), ConditionError> {
+pub(super) fn check_name(name: &str, span: Range<usize>) -> Result<(), ConditionError> {
     if name.contains("__") {
         return Err(ConditionError::new(format!("unsafe name: '{name}' has a double underscore"), span));
     }

@@ -9,25 +9,25 @@ mod tests;
 
 use std::ops::Range;
 
-use crate::context::Context;
-pub(crate) use parser::Expr;
+use crate::context::RecipeContext;
+pub(crate) use parser::ConditionExpr;
 
 /// A condition that was read.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Condition {
+pub struct StepCondition {
     text: String,
-    root: Expr,
+    root: ConditionExpr,
 }
 
-/// Why a condition cannot be read or judged.
+/// The error of a condition that cannot be parsed or evaluated.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{text}")]
 pub struct ConditionError {
-    /// What is wrong.
+    /// The fault, as a lower-case fragment.
     pub text: String,
-    /// Where, in bytes of the condition.
+    /// The place of the fault, in bytes of the condition.
     pub span: Range<usize>,
-    /// What to do about it.
+    /// Advice on how to correct the condition.
     pub help: Option<String>,
 }
 
@@ -36,7 +36,7 @@ impl ConditionError {
         Self { text: text.into(), span, help: None }
     }
 
-    fn help(mut self, help: impl Into<String>) -> Self {
+    fn with_help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
     }
@@ -45,14 +45,14 @@ impl ConditionError {
 /// Bytes of the longest condition.
 const LONGEST: usize = 8192;
 
-impl Condition {
+impl StepCondition {
     /// Reads a condition. All of it has to be one expression.
     pub fn parse(text: &str) -> Result<Self, ConditionError> {
         if text.len() > LONGEST {
             let what = format!("condition expression too long ({} bytes, max {LONGEST})", text.len());
             return Err(ConditionError::new(what, 0..0));
         }
-        let root = parser::parse(text, &lexer::tokens(text)?)?;
+        let root = parser::parse_tokens(text, &lexer::tokenize_condition(text)?)?;
         Ok(Self { text: text.to_owned(), root })
     }
 
@@ -61,16 +61,16 @@ impl Condition {
         &self.text
     }
 
-    /// Whether it holds. What a name without a value gives is nothing: false, and equal only to another nothing.
-    pub fn eval(&self, context: &Context) -> Result<bool, ConditionError> {
-        let value = eval::eval(&self.root, context)?;
-        Ok(eval::truthy(&value))
+    /// Reports whether the condition holds. A name without a value is null: false, and equal only to another null.
+    pub fn is_met(&self, context: &RecipeContext) -> Result<bool, ConditionError> {
+        let value = eval::eval_expr(&self.root, context)?;
+        Ok(eval::is_truthy(&value))
     }
 
     /// The names that it asks for: `a.b` for `a.b == 1`, each as often as it does.
-    pub fn names(&self) -> Vec<&str> {
+    pub fn referenced_names(&self) -> Vec<&str> {
         let mut names = Vec::new();
-        self.root.names(&mut names);
+        self.root.collect_names(&mut names);
         names
     }
 }

@@ -10,30 +10,30 @@
 use std::ops::Range;
 
 use super::ConditionError;
-use super::functions::{Function, Method};
-use super::lexer::{Spanned, Token, safe};
-use crate::value::Value;
+use super::functions::{ConditionFunction, ConditionMethod};
+use super::lexer::{ConditionToken, SpannedToken, check_name};
+use crate::value::RecipeValue;
 
 /// A part of a condition.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Expr {
-    Literal(Value),
+pub(crate) enum ConditionExpr {
+    Literal(RecipeValue),
     /// `a.b`: a name and what is below it.
     Name(String, Vec<(String, Range<usize>)>),
     /// Below a value: a key, and where it stands.
     Key(Box<Self>, String, Range<usize>),
     Index(Box<Self>, usize),
     List(Vec<Self>),
-    Call(Function, Vec<Self>, Range<usize>),
-    Method(Box<Self>, Method, Vec<Self>, Range<usize>),
+    Call(ConditionFunction, Vec<Self>, Range<usize>),
+    Method(Box<Self>, ConditionMethod, Vec<Self>, Range<usize>),
     Not(Box<Self>),
     And(Vec<Self>),
     Or(Vec<Self>),
-    Compare(Box<Self>, Comparison, Box<Self>),
+    Compare(Box<Self>, ConditionComparison, Box<Self>),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Comparison {
+pub(crate) enum ConditionComparison {
     Equal,
     Unequal,
     Less,
@@ -44,26 +44,26 @@ pub(crate) enum Comparison {
     NotIn,
 }
 
-impl Expr {
-    pub(super) fn names<'a>(&'a self, found: &mut Vec<&'a str>) {
+impl ConditionExpr {
+    pub(super) fn collect_names<'a>(&'a self, found: &mut Vec<&'a str>) {
         match self {
             Self::Literal(_) => {}
             Self::Name(name, _) => found.push(name),
-            Self::Key(inner, ..) | Self::Index(inner, _) | Self::Not(inner) => inner.names(found),
+            Self::Key(inner, ..) | Self::Index(inner, _) | Self::Not(inner) => inner.collect_names(found),
             Self::List(items) | Self::Call(_, items, _) | Self::And(items) | Self::Or(items) => {
                 for item in items {
-                    item.names(found);
+                    item.collect_names(found);
                 }
             }
             Self::Method(inner, _, items, _) => {
-                inner.names(found);
+                inner.collect_names(found);
                 for item in items {
-                    item.names(found);
+                    item.collect_names(found);
                 }
             }
             Self::Compare(left, _, right) => {
-                left.names(found);
-                right.names(found);
+                left.collect_names(found);
+                right.collect_names(found);
             }
         }
     }
@@ -72,132 +72,132 @@ impl Expr {
 /// Brackets in brackets.
 const DEEPEST: usize = 32;
 
-pub(super) fn parse(text: &str, tokens: &[Spanned]) -> Result<Expr, ConditionError> {
-    let mut parser = Parser { tokens, at: 0, depth: 0, end: text.len() };
-    let root = parser.or()?;
+pub(super) fn parse_tokens(text: &str, tokens: &[SpannedToken]) -> Result<ConditionExpr, ConditionError> {
+    let mut parser = ConditionParser { tokens, at: 0, depth: 0, end: text.len() };
+    let root = parser.parse_or()?;
     match parser.tokens.get(parser.at) {
         None => Ok(root),
         Some((token, span)) => {
             let error = ConditionError::new(
-                format!("unexpected {} after a whole expression", describe(token)),
+                format!("unexpected {} after a whole expression", describe_token(token)),
                 span.clone(),
             );
             Err(match token {
-                Token::Sign("<" | "<=" | ">" | ">=" | "==" | "!=") => {
-                    error.help("comparisons do not chain: write `a < b and b < c`")
+                ConditionToken::Sign("<" | "<=" | ">" | ">=" | "==" | "!=") => {
+                    error.with_help("comparisons do not chain: write `a < b and b < c`")
                 }
-                Token::Number(number) if number.starts_with('-') => {
-                    error.help("conditions do not calculate; do it in a step")
+                ConditionToken::Number(number) if number.starts_with('-') => {
+                    error.with_help("conditions do not calculate; do it in a step")
                 }
-                _ => error.help("join expressions with `and` or `or`"),
+                _ => error.with_help("join expressions with `and` or `or`"),
             })
         }
     }
 }
 
-fn describe(token: &Token) -> String {
+fn describe_token(token: &ConditionToken) -> String {
     match token {
-        Token::Name(name) | Token::Number(name) => format!("'{name}'"),
-        Token::String(_) => "a string".to_owned(),
-        Token::Sign(sign) => format!("'{sign}'"),
+        ConditionToken::Name(name) | ConditionToken::Number(name) => format!("'{name}'"),
+        ConditionToken::String(_) => "a string".to_owned(),
+        ConditionToken::Sign(sign) => format!("'{sign}'"),
     }
 }
 
-struct Parser<'a> {
-    tokens: &'a [Spanned],
+struct ConditionParser<'a> {
+    tokens: &'a [SpannedToken],
     at: usize,
     depth: usize,
     end: usize,
 }
 
-impl Parser<'_> {
-    fn peek(&self) -> Option<&Token> {
+impl ConditionParser<'_> {
+    fn peek(&self) -> Option<&ConditionToken> {
         self.tokens.get(self.at).map(|(token, _)| token)
     }
 
-    fn take(&mut self, sign: &str) -> bool {
-        let found = matches!(self.peek(), Some(Token::Sign(found)) if *found == sign);
+    fn take_sign(&mut self, sign: &str) -> bool {
+        let found = matches!(self.peek(), Some(ConditionToken::Sign(found)) if *found == sign);
         self.at += usize::from(found);
         found
     }
 
-    /// Where the token at hand stands.
-    fn span(&self) -> Range<usize> {
+    /// The place of the token at hand.
+    fn current_span(&self) -> Range<usize> {
         self.tokens.get(self.at).map_or(self.end..self.end, |(_, span)| span.clone())
     }
 
-    /// Where the last token stood.
-    fn last(&self) -> Range<usize> {
+    /// The place of the last token.
+    fn last_span(&self) -> Range<usize> {
         self.tokens.get(self.at.wrapping_sub(1)).map_or(0..0, |(_, span)| span.clone())
     }
 
-    fn fail<T>(&self, wanted: &str) -> Result<T, ConditionError> {
+    fn fail_expecting<T>(&self, wanted: &str) -> Result<T, ConditionError> {
         let what = match self.peek() {
             None => format!("unexpected end of expression: {wanted}"),
-            Some(token) => format!("unexpected {}: {wanted}", describe(token)),
+            Some(token) => format!("unexpected {}: {wanted}", describe_token(token)),
         };
-        Err(ConditionError::new(what, self.span()))
+        Err(ConditionError::new(what, self.current_span()))
     }
 
-    fn expect(&mut self, sign: &'static str) -> Result<(), ConditionError> {
-        if self.take(sign) { Ok(()) } else { self.fail(&format!("expected '{sign}'")) }
+    fn expect_sign(&mut self, sign: &'static str) -> Result<(), ConditionError> {
+        if self.take_sign(sign) { Ok(()) } else { self.fail_expecting(&format!("expected '{sign}'")) }
     }
 
-    fn or(&mut self) -> Result<Expr, ConditionError> {
+    fn parse_or(&mut self) -> Result<ConditionExpr, ConditionError> {
         self.depth += 1;
         if self.depth > DEEPEST + 1 {
             let what = format!("condition expression too deeply nested (max {DEEPEST} levels)");
-            return Err(ConditionError::new(what, self.span()));
+            return Err(ConditionError::new(what, self.current_span()));
         }
-        let first = self.and()?;
+        let first = self.parse_and()?;
         let mut all = vec![first];
-        while self.take("or") {
-            all.push(self.and()?);
+        while self.take_sign("or") {
+            all.push(self.parse_and()?);
         }
         self.depth -= 1;
-        Ok(one_or(all, Expr::Or))
+        Ok(join_operands(all, ConditionExpr::Or))
     }
 
-    fn and(&mut self) -> Result<Expr, ConditionError> {
-        let mut all = vec![self.not()?];
-        while self.take("and") {
-            all.push(self.not()?);
+    fn parse_and(&mut self) -> Result<ConditionExpr, ConditionError> {
+        let mut all = vec![self.parse_not()?];
+        while self.take_sign("and") {
+            all.push(self.parse_not()?);
         }
-        Ok(one_or(all, Expr::And))
+        Ok(join_operands(all, ConditionExpr::And))
     }
 
-    fn not(&mut self) -> Result<Expr, ConditionError> {
+    fn parse_not(&mut self) -> Result<ConditionExpr, ConditionError> {
         let mut negations = 0;
-        while self.take("not") {
+        while self.take_sign("not") {
             negations += 1;
         }
-        let inner = self.comparison()?;
+        let inner = self.parse_comparison()?;
         Ok(match negations {
             0 => inner,
-            odd if odd % 2 == 1 => Expr::Not(Box::new(inner)),
-            _ => Expr::Not(Box::new(Expr::Not(Box::new(inner)))),
+            odd if odd % 2 == 1 => ConditionExpr::Not(Box::new(inner)),
+            _ => ConditionExpr::Not(Box::new(ConditionExpr::Not(Box::new(inner)))),
         })
     }
 
-    fn comparison(&mut self) -> Result<Expr, ConditionError> {
-        let left = self.postfix()?;
+    fn parse_comparison(&mut self) -> Result<ConditionExpr, ConditionError> {
+        let left = self.parse_postfix()?;
         let Some(comparison) = self.comparison_sign() else { return Ok(left) };
-        let right = self.postfix()?;
-        Ok(Expr::Compare(Box::new(left), comparison, Box::new(right)))
+        let right = self.parse_postfix()?;
+        Ok(ConditionExpr::Compare(Box::new(left), comparison, Box::new(right)))
     }
 
-    fn comparison_sign(&mut self) -> Option<Comparison> {
-        let Some(Token::Sign(sign)) = self.peek() else { return None };
+    fn comparison_sign(&mut self) -> Option<ConditionComparison> {
+        let Some(ConditionToken::Sign(sign)) = self.peek() else { return None };
         let (comparison, tokens) = match *sign {
-            "==" => (Comparison::Equal, 1),
-            "!=" => (Comparison::Unequal, 1),
-            "<" => (Comparison::Less, 1),
-            "<=" => (Comparison::LessOrEqual, 1),
-            ">" => (Comparison::Greater, 1),
-            ">=" => (Comparison::GreaterOrEqual, 1),
-            "in" => (Comparison::In, 1),
-            "not" if matches!(self.tokens.get(self.at + 1), Some((Token::Sign("in"), _))) => {
-                (Comparison::NotIn, 2)
+            "==" => (ConditionComparison::Equal, 1),
+            "!=" => (ConditionComparison::Unequal, 1),
+            "<" => (ConditionComparison::Less, 1),
+            "<=" => (ConditionComparison::LessOrEqual, 1),
+            ">" => (ConditionComparison::Greater, 1),
+            ">=" => (ConditionComparison::GreaterOrEqual, 1),
+            "in" => (ConditionComparison::In, 1),
+            "not" if matches!(self.tokens.get(self.at + 1), Some((ConditionToken::Sign("in"), _))) => {
+                (ConditionComparison::NotIn, 2)
             }
             _ => return None,
         };
@@ -205,116 +205,124 @@ impl Parser<'_> {
         Some(comparison)
     }
 
-    fn postfix(&mut self) -> Result<Expr, ConditionError> {
-        let mut expr = self.atom()?;
+    fn parse_postfix(&mut self) -> Result<ConditionExpr, ConditionError> {
+        let mut expr = self.parse_atom()?;
         loop {
-            let begin = self.span().start;
-            if self.take(".") {
-                let Some(Token::Name(name)) = self.peek().cloned() else {
-                    return self.fail("expected method name after '.'");
+            let begin = self.current_span().start;
+            if self.take_sign(".") {
+                let Some(ConditionToken::Name(name)) = self.peek().cloned() else {
+                    return self.fail_expecting("expected method name after '.'");
                 };
                 self.at += 1;
-                expr = self.member(expr, name, begin)?;
-            } else if self.take("[") {
-                expr = self.index(expr, begin)?;
+                expr = self.parse_member(expr, name, begin)?;
+            } else if self.take_sign("[") {
+                expr = self.parse_index(expr, begin)?;
             } else {
                 return Ok(expr);
             }
         }
     }
 
-    fn member(&mut self, expr: Expr, name: String, begin: usize) -> Result<Expr, ConditionError> {
-        let span = begin..self.last().end;
-        if self.take("(") {
-            let args = self.arguments(")")?;
-            let span = begin..self.last().end;
-            let method =
-                Method::named(&name, args.len()).map_err(|text| ConditionError::new(text, span.clone()))?;
-            return Ok(Expr::Method(Box::new(expr), method, args, span));
+    fn parse_member(
+        &mut self,
+        expr: ConditionExpr,
+        name: String,
+        begin: usize,
+    ) -> Result<ConditionExpr, ConditionError> {
+        let span = begin..self.last_span().end;
+        if self.take_sign("(") {
+            let args = self.parse_arguments(")")?;
+            let span = begin..self.last_span().end;
+            let method = ConditionMethod::from_name(&name, args.len())
+                .map_err(|text| ConditionError::new(text, span.clone()))?;
+            return Ok(ConditionExpr::Method(Box::new(expr), method, args, span));
         }
         Ok(match expr {
-            Expr::Name(path, mut keys) => {
+            ConditionExpr::Name(path, mut keys) => {
                 keys.push((name.clone(), span));
-                Expr::Name(format!("{path}.{name}"), keys)
+                ConditionExpr::Name(format!("{path}.{name}"), keys)
             }
-            expr => Expr::Key(Box::new(expr), name, span),
+            expr => ConditionExpr::Key(Box::new(expr), name, span),
         })
     }
 
-    fn index(&mut self, expr: Expr, begin: usize) -> Result<Expr, ConditionError> {
+    fn parse_index(&mut self, expr: ConditionExpr, begin: usize) -> Result<ConditionExpr, ConditionError> {
         let token = self.peek().cloned();
-        let span = self.span();
+        let span = self.current_span();
         self.at += usize::from(token.is_some());
         let expr = match token {
-            Some(Token::String(key)) => {
-                safe(&key, span.clone())?;
-                Expr::Key(Box::new(expr), key, begin..span.end)
+            Some(ConditionToken::String(key)) => {
+                check_name(&key, span.clone())?;
+                ConditionExpr::Key(Box::new(expr), key, begin..span.end)
             }
-            Some(Token::Number(number)) => {
+            Some(ConditionToken::Number(number)) => {
                 let Ok(index) = number.parse() else {
                     let what = format!("array index must be a non-negative integer, got {number}");
                     return Err(ConditionError::new(what, span));
                 };
-                Expr::Index(Box::new(expr), index)
+                ConditionExpr::Index(Box::new(expr), index)
             }
-            None => return self.fail("expected a key or a number inside brackets"),
+            None => return self.fail_expecting("expected a key or a number inside brackets"),
             Some(_) => {
                 return Err(ConditionError::new("expected a quoted key or a number inside brackets", span));
             }
         };
-        self.expect("]")?;
+        self.expect_sign("]")?;
         Ok(expr)
     }
 
-    fn arguments(&mut self, close: &'static str) -> Result<Vec<Expr>, ConditionError> {
+    fn parse_arguments(&mut self, close: &'static str) -> Result<Vec<ConditionExpr>, ConditionError> {
         let mut items = Vec::new();
-        while !self.take(close) {
-            items.push(self.or()?);
-            if !self.take(",") {
-                self.expect(close)?;
+        while !self.take_sign(close) {
+            items.push(self.parse_or()?);
+            if !self.take_sign(",") {
+                self.expect_sign(close)?;
                 break;
             }
         }
         Ok(items)
     }
 
-    fn atom(&mut self) -> Result<Expr, ConditionError> {
-        let begin = self.span().start;
+    fn parse_atom(&mut self) -> Result<ConditionExpr, ConditionError> {
+        let begin = self.current_span().start;
         let Some(token) = self.peek().cloned() else {
-            return self.fail("expected a value");
+            return self.fail_expecting("expected a value");
         };
         self.at += 1;
         Ok(match token {
-            Token::String(text) => Expr::Literal(Value::string(text)),
-            Token::Number(text) => Expr::Literal(number(&text)),
-            Token::Name(name) if self.take("(") => {
-                let args = self.arguments(")")?;
-                let span = begin..self.last().end;
-                let function = Function::named(&name, args.len())
+            ConditionToken::String(text) => ConditionExpr::Literal(RecipeValue::from_string(text)),
+            ConditionToken::Number(text) => ConditionExpr::Literal(number_literal(&text)),
+            ConditionToken::Name(name) if self.take_sign("(") => {
+                let args = self.parse_arguments(")")?;
+                let span = begin..self.last_span().end;
+                let function = ConditionFunction::from_name(&name, args.len())
                     .map_err(|text| ConditionError::new(text, span.clone()))?;
-                Expr::Call(function, args, span)
+                ConditionExpr::Call(function, args, span)
             }
-            Token::Name(name) => match name.as_str() {
-                "true" | "True" => Expr::Literal(Value::json(&true.into())),
-                "false" | "False" => Expr::Literal(Value::json(&false.into())),
-                _ => Expr::Name(name.clone(), vec![(name, begin..self.last().end)]),
+            ConditionToken::Name(name) => match name.as_str() {
+                "true" | "True" => ConditionExpr::Literal(RecipeValue::from_json_value(&true.into())),
+                "false" | "False" => ConditionExpr::Literal(RecipeValue::from_json_value(&false.into())),
+                _ => ConditionExpr::Name(name.clone(), vec![(name, begin..self.last_span().end)]),
             },
-            Token::Sign("(") => {
-                let inner = self.or()?;
-                self.expect(")")?;
+            ConditionToken::Sign("(") => {
+                let inner = self.parse_or()?;
+                self.expect_sign(")")?;
                 // A name in brackets is a value: what follows is looked up below it.
-                if let Expr::Name(..) = inner { Expr::Or(vec![inner]) } else { inner }
+                if let ConditionExpr::Name(..) = inner { ConditionExpr::Or(vec![inner]) } else { inner }
             }
-            Token::Sign("[") => Expr::List(self.arguments("]")?),
-            Token::Sign(_) => {
+            ConditionToken::Sign("[") => ConditionExpr::List(self.parse_arguments("]")?),
+            ConditionToken::Sign(_) => {
                 self.at -= 1;
-                return self.fail("expected a value");
+                return self.fail_expecting("expected a value");
             }
         })
     }
 }
 
-fn one_or(mut all: Vec<Expr>, many: fn(Vec<Expr>) -> Expr) -> Expr {
+fn join_operands(
+    mut all: Vec<ConditionExpr>,
+    many: fn(Vec<ConditionExpr>) -> ConditionExpr,
+) -> ConditionExpr {
     match (all.len(), all.pop()) {
         (1, Some(only)) => only,
         (_, last) => {
@@ -325,6 +333,6 @@ fn one_or(mut all: Vec<Expr>, many: fn(Vec<Expr>) -> Expr) -> Expr {
 }
 
 /// A number literal: `007` is not JSON and means 7.
-fn number(text: &str) -> Value {
-    Value::from_json(text).unwrap_or_else(|| Value::argument(text))
+fn number_literal(text: &str) -> RecipeValue {
+    RecipeValue::from_json(text).unwrap_or_else(|| RecipeValue::from_argument(text))
 }

@@ -1,26 +1,26 @@
 //! Conditions against values: what holds, what does not, what is an error.
 
 use super::*;
-use crate::value::Value;
+use crate::value::RecipeValue;
 
-fn context() -> Context {
+fn context() -> RecipeContext {
     [
-        ("s", Value::string("  Hello World  ")),
-        ("abc", Value::string("abc")),
-        ("csv", Value::string("a,b,c")),
-        ("e", Value::string("")),
-        ("n", Value::output("12")),
-        ("ns", Value::string("42")),
-        ("big", Value::output("123456789012345678901234567891")),
-        ("sha", Value::output("12345e67")),
-        ("t", Value::output("true")),
-        ("f", Value::output("false")),
-        ("l", Value::output("[\"a\", {\"x\": \"y\"}, 2, \"3\"]")),
-        ("o", Value::output("{\"k\": \"v\", \"d-k\": \"w\", \"length\": 1}")),
-        ("a-b", Value::string("x")),
-        ("dotted.name", Value::string("d")),
-        ("nothing", Value::null()),
-        ("u", Value::string("äöü🦀")),
+        ("s", RecipeValue::from_string("  Hello World  ")),
+        ("abc", RecipeValue::from_string("abc")),
+        ("csv", RecipeValue::from_string("a,b,c")),
+        ("e", RecipeValue::from_string("")),
+        ("n", RecipeValue::from_output("12")),
+        ("ns", RecipeValue::from_string("42")),
+        ("big", RecipeValue::from_output("123456789012345678901234567891")),
+        ("sha", RecipeValue::from_output("12345e67")),
+        ("t", RecipeValue::from_output("true")),
+        ("f", RecipeValue::from_output("false")),
+        ("l", RecipeValue::from_output("[\"a\", {\"x\": \"y\"}, 2, \"3\"]")),
+        ("o", RecipeValue::from_output("{\"k\": \"v\", \"d-k\": \"w\", \"length\": 1}")),
+        ("a-b", RecipeValue::from_string("x")),
+        ("dotted.name", RecipeValue::from_string("d")),
+        ("nothing", RecipeValue::null()),
+        ("u", RecipeValue::from_string("äöü🦀")),
     ]
     .into_iter()
     .map(|(name, value)| (name.to_owned(), value))
@@ -28,7 +28,7 @@ fn context() -> Context {
 }
 
 fn judge(text: &str) -> Result<bool, ConditionError> {
-    Condition::parse(text)?.eval(&context())
+    StepCondition::parse(text)?.is_met(&context())
 }
 
 #[test]
@@ -221,8 +221,8 @@ fn limits() {
 
 #[test]
 fn the_names_that_are_asked_for() {
-    let condition = Condition::parse("a.b == 1 and not (len(c) > d[0].e or 'x' in f.split(g))").unwrap();
-    assert_eq!(condition.names(), ["a.b", "c", "d", "f", "g"]);
+    let condition = StepCondition::parse("a.b == 1 and not (len(c) > d[0].e or 'x' in f.split(g))").unwrap();
+    assert_eq!(condition.referenced_names(), ["a.b", "c", "d", "f", "g"]);
 }
 
 proptest::proptest! {
@@ -233,9 +233,9 @@ proptest::proptest! {
         "len(", "int(", "max(", ".split(", ".replace(", ".upper()", "[0]", "['k']", "é", "=", "\\", "'",
     ]), 0..20)) {
         let text = parts.concat();
-        match Condition::parse(&text) {
+        match StepCondition::parse(&text) {
             Ok(condition) => {
-                let _ = condition.eval(&context());
+                let _ = condition.is_met(&context());
             }
             Err(error) => proptest::prop_assert!(text.get(error.span.clone()).is_some(), "{} {:?}", text, error),
         }

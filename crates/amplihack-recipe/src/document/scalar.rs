@@ -1,13 +1,13 @@
-//! What scalars without quotes mean, and nodes as values.
+//! The types of scalars without quotes, and nodes as values.
 
-use super::tree::{Kind, Node};
-use crate::model::Argument;
-use crate::template::Template;
-use crate::value::{Value, quoted};
+use super::tree::{YamlNode, YamlNodeKind};
+use crate::model::SubRecipeArgument;
+use crate::template::TextTemplate;
+use crate::value::{RecipeValue, quote_json};
 
 /// A scalar without quotes.
 #[derive(Debug, PartialEq)]
-pub(super) enum Plain {
+pub(super) enum PlainScalar {
     Null,
     Bool(bool),
     /// A number, as JSON.
@@ -17,20 +17,20 @@ pub(super) enum Plain {
 
 /// The type of a scalar without quotes: JSON's words in three spellings, whole numbers without leading zeros and those of other
 /// bases (`0x`, `0o`, `0b`), decimal numbers. Numbers that are none are nothing.
-pub(super) fn plain(text: &str) -> Plain {
+pub(super) fn classify_plain(text: &str) -> PlainScalar {
     match text {
-        "" | "~" | "null" | "Null" | "NULL" | ".nan" | ".NaN" | ".NAN" => return Plain::Null,
+        "" | "~" | "null" | "Null" | "NULL" | ".nan" | ".NaN" | ".NAN" => return PlainScalar::Null,
         ".inf" | ".Inf" | ".INF" | "+.inf" | "+.Inf" | "+.INF" | "-.inf" | "-.Inf" | "-.INF" => {
-            return Plain::Null;
+            return PlainScalar::Null;
         }
-        "true" | "True" | "TRUE" => return Plain::Bool(true),
-        "false" | "False" | "FALSE" => return Plain::Bool(false),
+        "true" | "True" | "TRUE" => return PlainScalar::Bool(true),
+        "false" | "False" | "FALSE" => return PlainScalar::Bool(false),
         _ => {}
     }
-    number(text).map_or(Plain::Text, Plain::Number)
+    parse_yaml_number(text).map_or(PlainScalar::Text, PlainScalar::Number)
 }
 
-fn number(text: &str) -> Option<String> {
+fn parse_yaml_number(text: &str) -> Option<String> {
     let (sign, digits) = match text.as_bytes().first()? {
         b'-' => ("-", &text[1..]),
         b'+' => ("", &text[1..]),
@@ -63,59 +63,61 @@ fn number(text: &str) -> Option<String> {
 }
 
 /// A node as a value: a scalar keeps its spelling, lists and maps become JSON.
-pub(super) fn value(node: &Node) -> Value {
+pub(super) fn node_value(node: &YamlNode) -> RecipeValue {
     match &node.kind {
-        Kind::Scalar { text, plain: false } => Value::string(text.as_str()),
-        Kind::Scalar { text, .. } => match plain(text) {
-            Plain::Null => Value::null(),
-            Plain::Bool(value) => Value::json(&value.into()),
-            Plain::Number(json) => Value::typed(text.as_str(), json),
-            Plain::Text => Value::string(text.as_str()),
+        YamlNodeKind::Scalar { text, plain: false } => RecipeValue::from_string(text.as_str()),
+        YamlNodeKind::Scalar { text, .. } => match classify_plain(text) {
+            PlainScalar::Null => RecipeValue::null(),
+            PlainScalar::Bool(value) => RecipeValue::from_json_value(&value.into()),
+            PlainScalar::Number(json) => RecipeValue::from_typed(text.as_str(), json),
+            PlainScalar::Text => RecipeValue::from_string(text.as_str()),
         },
-        Kind::List(_) | Kind::Map(_) => {
+        YamlNodeKind::List(_) | YamlNodeKind::Map(_) => {
             let mut out = String::new();
-            write(node, &mut out);
-            Value::from_json(&out).unwrap_or_else(Value::null)
+            write_json(node, &mut out);
+            RecipeValue::from_json(&out).unwrap_or_else(RecipeValue::null)
         }
     }
 }
 
 /// A node as a value with templates in its texts.
-pub(super) fn argument(node: &Node) -> Argument {
+pub(super) fn node_argument(node: &YamlNode) -> SubRecipeArgument {
     match &node.kind {
-        Kind::Scalar { text, .. } if !crate::template::placeholders(text).is_empty() => {
-            Argument::Template(Template::parse(text))
+        YamlNodeKind::Scalar { text, .. } if !crate::template::find_placeholders(text).is_empty() => {
+            SubRecipeArgument::Template(TextTemplate::parse(text))
         }
-        Kind::Scalar { .. } => Argument::Value(value(node)),
-        Kind::List(items) => Argument::List(items.iter().map(|item| argument(item)).collect()),
-        Kind::Map(entries) => {
-            Argument::Map(entries.iter().map(|entry| (entry.key.clone(), argument(&entry.value))).collect())
+        YamlNodeKind::Scalar { .. } => SubRecipeArgument::Value(node_value(node)),
+        YamlNodeKind::List(items) => {
+            SubRecipeArgument::List(items.iter().map(|item| node_argument(item)).collect())
         }
+        YamlNodeKind::Map(entries) => SubRecipeArgument::Map(
+            entries.iter().map(|entry| (entry.key.clone(), node_argument(&entry.value))).collect(),
+        ),
     }
 }
 
-fn write(node: &Node, out: &mut String) {
+fn write_json(node: &YamlNode, out: &mut String) {
     match &node.kind {
-        Kind::Scalar { .. } => out.push_str(&value(node).json_text()),
-        Kind::List(items) => {
+        YamlNodeKind::Scalar { .. } => out.push_str(&node_value(node).json_text()),
+        YamlNodeKind::List(items) => {
             out.push('[');
             for (number, item) in items.iter().enumerate() {
                 if number > 0 {
                     out.push(',');
                 }
-                write(item, out);
+                write_json(item, out);
             }
             out.push(']');
         }
-        Kind::Map(entries) => {
+        YamlNodeKind::Map(entries) => {
             out.push('{');
             for (number, entry) in entries.iter().enumerate() {
                 if number > 0 {
                     out.push(',');
                 }
-                out.push_str(&quoted(&entry.key));
+                out.push_str(&quote_json(&entry.key));
                 out.push(':');
-                write(&entry.value, out);
+                write_json(&entry.value, out);
             }
             out.push('}');
         }
@@ -142,7 +144,7 @@ mod tests {
             ("1.", "1.0"),
             ("-.5", "-0.5"),
         ] {
-            assert_eq!(plain(text), Plain::Number(want.to_owned()), "{text}");
+            assert_eq!(classify_plain(text), PlainScalar::Number(want.to_owned()), "{text}");
         }
         for text in [
             "yes",
@@ -162,11 +164,14 @@ mod tests {
             "e5",
             "--1",
         ] {
-            assert_eq!(plain(text), Plain::Text, "{text}");
+            assert_eq!(classify_plain(text), PlainScalar::Text, "{text}");
         }
         for text in ["", "~", "null", "NULL", ".nan", "-.inf"] {
-            assert_eq!(plain(text), Plain::Null, "{text}");
+            assert_eq!(classify_plain(text), PlainScalar::Null, "{text}");
         }
-        assert_eq!((plain("True"), plain("FALSE")), (Plain::Bool(true), Plain::Bool(false)));
+        assert_eq!(
+            (classify_plain("True"), classify_plain("FALSE")),
+            (PlainScalar::Bool(true), PlainScalar::Bool(false))
+        );
     }
 }

@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use super::*;
-use crate::model::{Argument, Check, StepKind};
+use crate::model::{ContextCheck, StepKind, SubRecipeArgument};
 
-fn read(text: &str) -> Result<Recipe, Vec<Diagnostic>> {
-    parse(Path::new("recipe.yaml"), text.as_bytes())
+fn read(text: &str) -> Result<Recipe, Vec<RecipeDiagnostic>> {
+    parse_recipe(Path::new("recipe.yaml"), text.as_bytes())
 }
 
 fn good(text: &str) -> Recipe {
@@ -15,7 +15,7 @@ fn good(text: &str) -> Recipe {
 
 /// The first error, on one line.
 fn bad(text: &str) -> String {
-    read(text).expect_err(text)[0].line()
+    read(text).expect_err(text)[0].to_line()
 }
 
 fn steps(text: &str) -> Recipe {
@@ -91,17 +91,17 @@ fn everything_that_a_step_can_say() {
          sub_context: {x: '{{a}}', n: 5, l: ['{{b}}', {k: '{{c}}'}]}\n",
     );
     assert_eq!((recipe.limits.max_depth, recipe.limits.max_total_steps), (Some(3), Some(9)));
-    assert_eq!(recipe.context_validation["b"], Check::GitRepo);
+    assert_eq!(recipe.context_validation["b"], ContextCheck::GitRepo);
     assert_eq!(recipe.tags, ["one", "2"]);
     assert!(recipe.warnings.is_empty(), "{:?}", recipe.warnings);
     let [a, b] = recipe.steps.as_slice() else { panic!() };
     assert!(!a.fatal && !b.fatal && a.parse_json && a.parse_json_required);
     assert_eq!(a.timeout, Some(std::time::Duration::from_secs(5)));
     assert_eq!(a.outputs_schema, Some(serde_json::json!({"type": "object"})));
-    assert_eq!(a.names(), ["who", "dir"]);
-    assert_eq!(b.names(), ["a", "b", "c"]);
+    assert_eq!(a.template_names(), ["who", "dir"]);
+    assert_eq!(b.template_names(), ["a", "b", "c"]);
     let StepKind::Recipe { context, recovery_on_failure: true, .. } = &b.kind else { panic!() };
-    assert!(matches!(&context[1].1, Argument::Value(five) if five.text() == "5"));
+    assert!(matches!(&context[1].1, SubRecipeArgument::Value(five) if five.text() == "5"));
 }
 
 #[test]
@@ -182,7 +182,7 @@ fn mistakes() {
         assert!(bad(text).contains(want), "{text}\n{}", bad(text));
     }
     assert!(bad(&format!("name: x\n# {}", "x".repeat(LARGEST))).contains("too large"));
-    assert!(parse(Path::new("r"), b"name: \xff").unwrap_err()[0].line().contains("not UTF-8"));
+    assert!(parse_recipe(Path::new("r"), b"name: \xff").unwrap_err()[0].to_line().contains("not UTF-8"));
 }
 
 #[test]
@@ -214,7 +214,7 @@ fn unknown_fields() {
     let warnings: Vec<String> = recipe
         .warnings
         .iter()
-        .map(|found| format!("{} ({})", found.line(), found.help.as_deref().unwrap_or("")))
+        .map(|found| format!("{} ({})", found.to_line(), found.help.as_deref().unwrap_or("")))
         .collect();
     insta::assert_snapshot!(warnings.join("\n"), @r"
     recipe.yaml:6:25: unrecognized field `timout` in a step (did you mean `timeout`?)
@@ -240,7 +240,7 @@ fn documents_that_grow_or_nest_without_end() {
 proptest::proptest! {
     #[test]
     fn any_bytes_are_read(bytes in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..300)) {
-        let _ = parse(Path::new("r.yaml"), &bytes);
+        let _ = parse_recipe(Path::new("r.yaml"), &bytes);
     }
 
     /// Each diagnostic names a place that is in the text.

@@ -2,57 +2,57 @@
 
 use std::fmt::Write as _;
 
-use crate::model::{Recipe, Step, StepKind};
+use crate::model::{Recipe, RecipeStep, StepKind};
 use crate::plan::Plan;
 
-/// What a plan would do: the recipe's head, its values, its steps in order, and the recipes below it.
-pub fn describe(plan: &Plan) -> String {
+/// Describes a plan: the recipe's head, its values, its steps in order, and the recipes below it.
+pub fn describe_plan(plan: &Plan) -> String {
     let mut out = String::new();
     let order = std::iter::once(plan.root).chain((0..plan.recipes.len()).filter(|place| *place != plan.root));
     for (number, place) in order.enumerate() {
         if number > 0 {
             out.push('\n');
         }
-        recipe(&mut out, &plan.recipes[place].recipe);
+        write_recipe(&mut out, &plan.recipes[place].recipe);
     }
     out
 }
 
-fn recipe(out: &mut String, recipe: &Recipe) {
-    line(out, format_args!("Recipe: {} (v{})", recipe.name, recipe.version));
+fn write_recipe(out: &mut String, recipe: &Recipe) {
+    write_line(out, format_args!("Recipe: {} (v{})", recipe.name, recipe.version));
     for (label, text) in [("Description", &recipe.description), ("Author", &recipe.author)] {
         if !text.is_empty() {
-            line(out, format_args!("{label}: {}", text.trim_end()));
+            write_line(out, format_args!("{label}: {}", text.trim_end()));
         }
     }
     if !recipe.tags.is_empty() {
-        line(out, format_args!("Tags: {}", recipe.tags.join(", ")));
+        write_line(out, format_args!("Tags: {}", recipe.tags.join(", ")));
     }
     if let Some(depth) = recipe.limits.max_depth {
-        line(out, format_args!("Max depth: {depth}"));
+        write_line(out, format_args!("Max depth: {depth}"));
     }
     if let Some(steps) = recipe.limits.max_total_steps {
-        line(out, format_args!("Max total steps: {steps}"));
+        write_line(out, format_args!("Max total steps: {steps}"));
     }
     if !recipe.context.is_empty() {
-        line(out, format_args!("Context:"));
+        write_line(out, format_args!("Context:"));
         for (name, value) in recipe.context.iter() {
-            line(out, format_args!("  {name} = {}", short(&value.json_text())));
+            write_line(out, format_args!("  {name} = {}", shorten_text(&value.json_text())));
         }
     }
-    line(out, format_args!("Steps ({}):", recipe.steps.len()));
+    write_line(out, format_args!("Steps ({}):", recipe.steps.len()));
     for (number, step) in recipe.steps.iter().enumerate() {
-        line(out, format_args!("  {}. {}", number + 1, head(step)));
+        write_line(out, format_args!("  {}. {}", number + 1, describe_step(step)));
         match &step.condition {
-            Some(Ok(condition)) => line(out, format_args!("     if {}", one_line(condition.source()))),
-            Some(Err(error)) => line(out, format_args!("     if ? ({})", error.message)),
+            Some(Ok(condition)) => write_line(out, format_args!("     if {}", one_line(condition.source()))),
+            Some(Err(error)) => write_line(out, format_args!("     if ? ({})", error.message)),
             None => {}
         }
     }
 }
 
 /// A step on one line: id, type, what it runs, where its output goes, what is special.
-fn head(step: &Step) -> String {
+fn describe_step(step: &RecipeStep) -> String {
     let mut out = format!("{} [{}]", step.id, step.kind.name());
     match &step.kind {
         StepKind::Agent { agent: Some(name), .. } | StepKind::Recipe { recipe: Some(name), .. } => {
@@ -81,7 +81,7 @@ fn head(step: &Step) -> String {
     out
 }
 
-fn line(out: &mut String, text: std::fmt::Arguments<'_>) {
+fn write_line(out: &mut String, text: std::fmt::Arguments<'_>) {
     let _ = writeln!(out, "{text}");
 }
 
@@ -89,7 +89,7 @@ fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-fn short(text: &str) -> String {
+fn shorten_text(text: &str) -> String {
     const SHOWN: usize = 80;
     match text.char_indices().nth(SHOWN) {
         Some((at, _)) => format!("{}…", &text[..at]),

@@ -2,42 +2,48 @@
 
 use std::path::Path;
 
-use crate::context::Context;
-use crate::diagnostic::Diagnostic;
-use crate::find::{Discovery, ReadError, identity, read};
-use crate::model::{Hooks, Recipe, RecipeLimits, Spanned};
+use crate::context::RecipeContext;
+use crate::diagnostic::RecipeDiagnostic;
+use crate::find::{RecipeDiscovery, RecipeReadError, read_recipe, recipe_identity};
+use crate::model::{Recipe, RecipeHooks, RecipeLimits, SpannedField};
 use crate::plan::CompileError;
 
 /// `child` with what its parents bring: their steps first, their values where it has none.
-pub(super) fn merged(child: Recipe, discovery: &Discovery, top: &Path) -> Result<Recipe, CompileError> {
-    let mut line = vec![identity(&child.source.path)];
+pub(super) fn merge_parents(
+    child: Recipe,
+    discovery: &RecipeDiscovery,
+    top: &Path,
+) -> Result<Recipe, CompileError> {
+    let mut line = vec![recipe_identity(&child.source.path)];
     let mut merged = child;
     while let Some(parent) = merged.extends.take() {
         // The place of `extends` is in the youngest recipe that was read.
         let source = merged.source.clone();
-        let fail = |what: String| CompileError::Extends(vec![Diagnostic::error(&source, parent.span, what)]);
+        let fail = |what: String| {
+            CompileError::Extends(vec![RecipeDiagnostic::error_at(&source, parent.span, what)])
+        };
         let path = discovery
-            .sub_recipe(&parent.value, top, &source.path)
+            .find_sub_recipe(&parent.value, top, &source.path)
             .map_err(|error| fail(format!("parent recipe `{}` cannot be used: {error}", parent.value)))?;
-        let real = identity(&path);
+        let real = recipe_identity(&path);
         if line.contains(&real) {
             return Err(fail(format!("circular extends: `{}` is its own parent", parent.value)));
         }
         line.push(real);
-        let parent = read(&path).map_err(|error| match error {
-            ReadError::Invalid(found) => CompileError::Extends(found),
-            ReadError::File { .. } => fail(error.to_string()),
+        let parent = read_recipe(&path).map_err(|error| match error {
+            RecipeReadError::Invalid(found) => CompileError::Extends(found),
+            RecipeReadError::File { .. } => fail(error.to_string()),
         })?;
-        merged = merge(merged, parent);
+        merged = merge_parent(merged, parent);
     }
     merged.extends = None;
     Ok(merged)
 }
 
 /// `child` with what `parent` brings. Its source and its own parent are the parent's, so that the next step looks from there.
-fn merge(mut child: Recipe, parent: Recipe) -> Recipe {
-    let mut context: Context = parent.context;
-    context.overlay(&child.context);
+fn merge_parent(mut child: Recipe, parent: Recipe) -> Recipe {
+    let mut context: RecipeContext = parent.context;
+    context.overlay_with(&child.context);
     let mut checks = parent.context_validation;
     checks.append(&mut child.context_validation);
     let mut steps = parent.steps;
@@ -59,12 +65,12 @@ fn merge(mut child: Recipe, parent: Recipe) -> Recipe {
             max_depth: child.limits.max_depth.or(parent.limits.max_depth),
             max_total_steps: child.limits.max_total_steps.or(parent.limits.max_total_steps),
         },
-        hooks: Hooks {
+        hooks: RecipeHooks {
             pre_step: child.hooks.pre_step.or(parent.hooks.pre_step),
             post_step: child.hooks.post_step.or(parent.hooks.post_step),
             on_error: child.hooks.on_error.or(parent.hooks.on_error),
         },
-        extends: parent.extends.map(|name: Spanned<String>| name),
+        extends: parent.extends.map(|name: SpannedField<String>| name),
         name: child.name,
         description: child.description,
         version: child.version,

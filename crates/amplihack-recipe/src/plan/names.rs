@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::RecipeDiagnostic;
 use crate::model::StepKind;
-use crate::plan::Planned;
+use crate::plan::PlannedRecipe;
 
 /// A warning for each step and name that no context, output, step context or argument of the command line sets.
-pub(super) fn unset(recipes: &[Planned], given: &[String]) -> Vec<Diagnostic> {
+pub(super) fn warn_unset_names(recipes: &[PlannedRecipe], given: &[String]) -> Vec<RecipeDiagnostic> {
     let mut set: BTreeSet<&str> = given.iter().map(String::as_str).collect();
     for planned in recipes {
         set.extend(planned.recipe.context.iter().map(|(name, _)| name));
@@ -27,12 +27,12 @@ pub(super) fn unset(recipes: &[Planned], given: &[String]) -> Vec<Diagnostic> {
     for planned in recipes {
         for step in &planned.recipe.steps {
             let mut seen = BTreeSet::new();
-            for name in step.names() {
+            for name in step.template_names() {
                 if known(name) || !seen.insert(name) {
                     continue;
                 }
                 let what = format!("step `{}`: nothing sets `{name}`; its placeholder is empty", step.id);
-                let mut warning = Diagnostic::warning(&step.source, step.span, what);
+                let mut warning = RecipeDiagnostic::warning_at(&step.source, step.span, what);
                 let near = set
                     .iter()
                     .map(|known| (strsim::damerau_levenshtein(known, name), known))

@@ -14,9 +14,9 @@ fn tree(files: &[(&str, &str)]) -> tempfile::TempDir {
     dir
 }
 
-fn plan(dir: &tempfile::TempDir, mode: Mode) -> Result<Plan, CompileError> {
-    let discovery = Discovery::new(&Env::empty(), dir.path(), &[]);
-    compile(&dir.path().join("top.yaml"), &discovery, mode, &[])
+fn plan(dir: &tempfile::TempDir, mode: PlanCompileMode) -> Result<Plan, CompileError> {
+    let discovery = RecipeDiscovery::new(&Env::empty(), dir.path(), &[]);
+    compile_plan(&dir.path().join("top.yaml"), &discovery, mode, &[])
 }
 
 /// Text with the tree's own path taken out.
@@ -38,7 +38,7 @@ fn parents_come_first() {
             "name: base\ncontext: {a: base, b: base}\ntags: [a, b]\nrecursion: {max_depth: 9, max_total_steps: 7}\nhooks: {pre_step: h}\nsteps: [{id: b, command: b}]",
         ),
     ]);
-    let plan = plan(&dir, Mode::Strict).unwrap();
+    let plan = plan(&dir, PlanCompileMode::Strict).unwrap();
     let recipe = &plan.root().recipe;
     let ids: Vec<&str> = recipe.steps.iter().map(|step| step.id.as_str()).collect();
     assert_eq!(ids, ["b", "m", "c"]);
@@ -58,7 +58,7 @@ fn a_child_needs_no_steps_of_its_own() {
         ("top.yaml", "name: top\nextends: base\ncontext: {v: special}"),
         ("base.yaml", "name: base\nsteps: [{id: b, command: 'echo {{v}}'}]"),
     ]);
-    let plan = plan(&dir, Mode::Strict).unwrap();
+    let plan = plan(&dir, PlanCompileMode::Strict).unwrap();
     assert_eq!((plan.root().recipe.steps.len(), plan.warnings.len()), (1, 0));
 }
 
@@ -84,10 +84,10 @@ fn parents_that_cannot_be() {
         ),
     ] {
         let dir = tree(&files);
-        for mode in [Mode::Strict, Mode::AsPredecessor] {
+        for mode in [PlanCompileMode::Strict, PlanCompileMode::AsPredecessor] {
             let error = plan(&dir, mode).unwrap_err();
             assert!(matches!(error, CompileError::Extends(_)), "{error}");
-            assert!(error.diagnostics()[0].line().contains(want), "{}", error.diagnostics()[0].line());
+            assert!(error.diagnostics()[0].to_line().contains(want), "{}", error.diagnostics()[0].to_line());
         }
     }
 }
@@ -106,7 +106,7 @@ fn a_mistake_far_below_is_known_before_the_first_step() {
         ),
         ("broken.yaml", "name: broken\nsteps: [{id: a, type: skill}]"),
     ]);
-    let error = plan(&dir, Mode::Strict).unwrap_err();
+    let error = plan(&dir, PlanCompileMode::Strict).unwrap_err();
     insta::assert_snapshot!(local(&dir, &error.to_string()), @r#"
     error: sub-recipe `gone` not found
       --> mid.yaml:2:47
@@ -129,7 +129,7 @@ fn a_mistake_far_below_is_known_before_the_first_step() {
       |                             ^
       = equality is `==`
     "#);
-    let plan = plan(&dir, Mode::AsPredecessor).unwrap();
+    let plan = plan(&dir, PlanCompileMode::AsPredecessor).unwrap();
     let targets: Vec<_> = plan.recipes[1].steps.iter().map(|step| step.target.clone().unwrap()).collect();
     assert_eq!(targets[0], Ok(2));
     assert!(
@@ -144,7 +144,7 @@ fn recipes_that_run_each_other() {
         ("top.yaml", "name: top\nsteps: [{id: r, recipe: other}, {id: s, recipe: top}]"),
         ("other.yaml", "name: other\nsteps: [{id: r, recipe: top}]"),
     ]);
-    let plan = plan(&dir, Mode::Strict).unwrap();
+    let plan = plan(&dir, PlanCompileMode::Strict).unwrap();
     let targets = |place: usize| -> Vec<_> {
         plan.recipes[place].steps.iter().map(|step| step.target.clone().unwrap().unwrap()).collect()
     };
@@ -162,11 +162,11 @@ fn what_is_odd() {
         ("sub.yaml", "name: sub\nsteps: [{id: s, command: x, output: below}]"),
         (".claude/agents/there.md", "x"),
     ]);
-    let warnings: Vec<String> = plan(&dir, Mode::Strict)
+    let warnings: Vec<String> = plan(&dir, PlanCompileMode::Strict)
         .unwrap()
         .warnings
         .iter()
-        .map(|found| format!("{} ({})", found.line(), found.help.as_deref().unwrap_or("")))
+        .map(|found| format!("{} ({})", found.to_line(), found.help.as_deref().unwrap_or("")))
         .collect();
     insta::assert_snapshot!(local(&dir, &warnings.join("\n")), @r#"
     top.yaml:3:1: unrecognized field `color` in a recipe (it is ignored; fields for others begin with `x-`)
@@ -187,7 +187,7 @@ fn a_plan_in_words() {
         ),
         ("sub.yaml", "name: sub\nsteps: [{id: s, command: x}]"),
     ]);
-    insta::assert_snapshot!(describe(&plan(&dir, Mode::Strict).unwrap()), @r#"
+    insta::assert_snapshot!(describe_plan(&plan(&dir, PlanCompileMode::Strict).unwrap()), @r#"
     Recipe: top (v2.10)
     Description: does it
     Author: me

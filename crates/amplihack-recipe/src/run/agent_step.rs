@@ -6,22 +6,23 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use amplihack_agent::command::relay::{Relay, relay};
-use amplihack_agent::event::{EndEvent, FailKind, RunOutcome, Summary, Totals};
+use amplihack_agent::command::relay::{RelayRun, relay_args};
+use amplihack_agent::event::{EndEvent, FailKind, RunEndSummary, RunOutcome, UsageTotals};
 use amplihack_agent::{
-    AgentBinary, AgentEvent, Capability, Installed, Options, Permissions, RunMode, profile,
+    AgentBinary, AgentCapability, AgentEvent, AgentRunOptions, Installed, PermissionLevel, RunMode,
+    agent_profile,
 };
-use amplihack_hooks::registration::Program;
-use amplihack_launcher::discover::{Versions, discover};
-use amplihack_launcher::live::Live;
+use amplihack_hooks::registration::HookProgram;
+use amplihack_launcher::discover::{VersionSource, discover_agent};
+use amplihack_launcher::live::LiveUsage;
 use amplihack_launcher::{
-    Hosting, LaunchReport, LaunchRequest, LaunchedEvents, Notice, Streams, Task as LaunchTask, Wanted, plan,
-    start_events,
+    EventOptions, LaunchHosting, LaunchNotice, LaunchReport, LaunchRequest, LaunchStreams, LaunchTask,
+    LaunchedEvents, plan_launch, start_events,
 };
-use amplihack_session::journal::Recorded;
+use amplihack_session::journal::JournaledRun;
 use amplihack_session::step::StepProgram;
-use amplihack_session::{Deadlines, Evidence, RunEnd, RunError};
-use amplihack_utils::config::Config;
+use amplihack_session::{Deadlines, EndEvidence, RunEnd, RunError};
+use amplihack_utils::config::LayeredConfig;
 use amplihack_utils::launcher_context::SessionId;
 use amplihack_utils::prompt_delivery::PromptDelivery;
 use amplihack_utils::sys::Signal;
@@ -29,21 +30,21 @@ use jiff::Timestamp;
 use tokio::sync::watch;
 
 use super::bounds::RecipeBounds;
-use super::process::{self, Ran};
-use super::{AgentAnswer, Ask, ScriptOutput, Task, TaskResult, World};
-use crate::journal::Entry;
+use super::process::{self, FinishedRecipeTask};
+use super::{AgentAnswer, RecipeRunResources, RecipeTask, ScriptOutput, StepAgentQuestion, TaskResult};
+use crate::journal::RecipeRunEntry;
 
-/// How agents are reached.
+/// The way by which agents are launched.
 pub enum AgentDoor {
     /// As the predecessor did: another program takes the agent's arguments behind `--`.
-    Launcher(Launcher),
+    Launcher(StepLauncherProgram),
     /// By this project's launcher.
-    Own(Box<Own>),
+    Own(Box<StepLaunchConfig>),
 }
 
 /// A program that launches agents: `PROGRAM AGENT -- ARGS`.
 #[derive(Debug, Clone)]
-pub struct Launcher {
+pub struct StepLauncherProgram {
     /// The program.
     pub program: OsString,
     /// The agent.
@@ -52,34 +53,34 @@ pub struct Launcher {
     pub allow_tools: bool,
 }
 
-/// What agents are launched with.
-pub struct Own {
+/// The settings with which agents are launched.
+pub struct StepLaunchConfig {
     /// The agent.
     pub agent: AgentBinary,
     /// The configuration.
-    pub config: Config,
-    /// What it may do without asking.
-    pub permissions: Option<Permissions>,
-    /// What answers the guard's hooks; `None` leaves the guard out.
-    pub guard: Option<Program>,
-    /// How prompts are to travel.
+    pub config: LayeredConfig,
+    /// The permissions of the agent to act without asking.
+    pub permissions: Option<PermissionLevel>,
+    /// The program that answers the guard's hooks; `None` leaves the guard out.
+    pub guard: Option<HookProgram>,
+    /// The requested delivery of prompts.
     pub requested: PromptDelivery,
-    /// What this process is to the runs.
-    pub hosting: Hosting,
-    /// Its program, once it was looked for.
+    /// The role of this process toward the agents' runs.
+    pub hosting: LaunchHosting,
+    /// The agent's program, once it was discovered.
     installed: OnceCell<Installed>,
 }
 
-impl Own {
+impl StepLaunchConfig {
     /// Launches of `agent` without a guard and with the agent's own permissions.
-    pub fn new(agent: AgentBinary, config: Config) -> Self {
+    pub fn new(agent: AgentBinary, config: LayeredConfig) -> Self {
         Self {
             agent,
             config,
             permissions: None,
             guard: None,
             requested: PromptDelivery::Auto,
-            hosting: Hosting::Binary,
+            hosting: LaunchHosting::Binary,
             installed: OnceCell::new(),
         }
     }
@@ -95,46 +96,51 @@ impl AgentDoor {
     }
 }
 
-/// What every agent of a recipe is told by the predecessor's door.
+/// The instruction that every agent of a recipe gets by the predecessor's door.
 const NO_REENTRY: &str = "You are one step of a recipe that is already running. Do this step yourself: do not start recipes, \
                               workflows or orchestrators, and do not launch further agents unless the step says so.";
 
 /// The end of each prompt by the predecessor's door.
 const ALONE: &str = "\n\nWork on your own: nobody can answer questions. Decide, and say what you decided.";
 
-/// How often what an agent does not tell in its stream is looked at.
+/// Interval between looks at the usage that an agent does not report in its stream.
 const LOOK: Duration = Duration::from_millis(200);
 
 /// The longest prompt that is an argument, with its system prompt.
 const ARGUMENT: usize = 100_000;
 
-pub(super) async fn ask(world: &World, task: &Task, ask: &Ask, stop: watch::Receiver<Option<Signal>>) -> Ran {
+pub(super) async fn ask_agent(
+    world: &RecipeRunResources,
+    task: &RecipeTask,
+    ask: &StepAgentQuestion,
+    stop: watch::Receiver<Option<Signal>>,
+) -> FinishedRecipeTask {
     match &world.door {
-        AgentDoor::Launcher(launcher) => by_launcher(world, launcher, task, ask, stop).await,
-        AgentDoor::Own(own) => by_own(world, own, task, ask).await.into(),
+        AgentDoor::Launcher(launcher) => run_by_launcher(world, launcher, task, ask, stop).await,
+        AgentDoor::Own(own) => run_by_own(world, own, task, ask).await.into(),
     }
 }
 
-async fn by_launcher(
-    world: &World,
-    launcher: &Launcher,
-    task: &Task,
-    ask: &Ask,
+async fn run_by_launcher(
+    world: &RecipeRunResources,
+    launcher: &StepLauncherProgram,
+    task: &RecipeTask,
+    ask: &StepAgentQuestion,
     stop: watch::Receiver<Option<Signal>>,
-) -> Ran {
-    let adopted = task.adopt.as_deref().and_then(|name| process::adopted(world, name));
-    let mut files = process::Files::default();
-    let mut ran: Ran = match adopted {
+) -> FinishedRecipeTask {
+    let adopted = task.adopt.as_deref().and_then(|name| process::adopt_program(world, name));
+    let mut files = process::RecipeStepFiles::default();
+    let mut ran: FinishedRecipeTask = match adopted {
         Some(ended) => ended.into(),
-        None => match program(world, launcher, task, ask, &mut files) {
-            Ok(program) => process::run(world, &task.name, &program, ask.timeout, stop).await,
+        None => match launcher_program(world, launcher, task, ask, &mut files) {
+            Ok(program) => process::run_program(world, &task.name, &program, ask.timeout, stop).await,
             Err(error) => TaskResult::NotStarted(error).into(),
         },
     };
     if let TaskResult::Script(end) = ran.ended {
-        let answer = of_program(launcher, ask, end);
+        let answer = answer_from_output(launcher, ask, end);
         for message in &answer.warnings {
-            world.tell(Entry::Warning { path: task.path.clone(), message: message.clone() });
+            world.note_entry(RecipeRunEntry::Warning { path: task.path.clone(), message: message.clone() });
         }
         ran.ended = TaskResult::Agent(Box::new(answer));
     } else if let TaskResult::NotStarted(error) = ran.ended {
@@ -145,18 +151,18 @@ async fn by_launcher(
     ran
 }
 
-fn program(
-    world: &World,
-    launcher: &Launcher,
-    task: &Task,
-    ask: &Ask,
-    files: &mut process::Files,
+fn launcher_program(
+    world: &RecipeRunResources,
+    launcher: &StepLauncherProgram,
+    task: &RecipeTask,
+    ask: &StepAgentQuestion,
+    files: &mut process::RecipeStepFiles,
 ) -> Result<StepProgram, String> {
     let system = match &ask.definition {
         Some(definition) => format!("{definition}\n\n{NO_REENTRY}"),
         None => NO_REENTRY.to_owned(),
     };
-    let asked = profile(launcher.agent).own_commands.literal(&ask.prompt);
+    let asked = agent_profile(launcher.agent).own_commands.to_literal(&ask.prompt);
     let mut prompt = format!("{asked}{ALONE}").replace('\0', "");
     if prompt.len() + system.len() > ARGUMENT {
         // No argument holds it.
@@ -167,7 +173,7 @@ fn program(
             format!("Your task is in the file {}. Read all of it, then do what it says.", path.display());
     }
     let cwd = ask.cwd.canonicalize().unwrap_or_else(|_| ask.cwd.clone());
-    let args = relay(Relay {
+    let args = relay_args(RelayRun {
         agent: launcher.agent,
         prompt: &prompt,
         system: &system,
@@ -184,15 +190,19 @@ fn program(
     })
 }
 
-/// What the end of a launcher's program means.
-fn of_program(launcher: &Launcher, ask: &Ask, end: ScriptOutput) -> AgentAnswer {
+/// Builds the answer from the output of a launcher's program.
+fn answer_from_output(
+    launcher: &StepLauncherProgram,
+    ask: &StepAgentQuestion,
+    end: ScriptOutput,
+) -> AgentAnswer {
     let who = format!("{} {}", launcher.program.display(), launcher.agent);
     let failed = if end.timed_out {
         let limit = ask.timeout.map(|limit| format!(" after {}s", limit.as_secs())).unwrap_or_default();
         Some(format!("agent step failed: {who} timed out{limit}"))
     } else {
         match end.exit {
-            Some(exit) if exit.success() => None,
+            Some(exit) if exit.is_success() => None,
             Some(exit) => Some(format!("agent step failed: {who} failed (exit {}, {exit})", exit.code())),
             None => Some(format!("agent step failed: the end of {who} is not known")),
         }
@@ -203,13 +213,15 @@ fn of_program(launcher: &Launcher, ask: &Ask, end: ScriptOutput) -> AgentAnswer 
         FailKind::RateLimit
     };
     let mut run = match &failed {
-        None => RunEnd::new(EndEvent::success(Summary::default()), Evidence::Exit),
-        Some(reason) if end.timed_out => RunEnd::of(RunOutcome::Budget, reason, Evidence::Clock),
-        Some(reason) => RunEnd::new(EndEvent::failed(kind, reason), Evidence::Exit),
+        None => RunEnd::new(EndEvent::of_success(RunEndSummary::default()), EndEvidence::Exit),
+        Some(reason) if end.timed_out => RunEnd::from_outcome(RunOutcome::Budget, reason, EndEvidence::Clock),
+        Some(reason) => RunEnd::new(EndEvent::bare_failure(kind, reason), EndEvidence::Exit),
     };
     run.event.summary.exit = end.exit;
     let failure = failed.map(|mut text| {
-        for (name, said) in [("stdout", tail(&end.output, 2000)), ("stderr", tail(&end.error, 4000))] {
+        for (name, said) in
+            [("stdout", text_tail(&end.output, 2000)), ("stderr", text_tail(&end.error, 4000))]
+        {
             if !said.trim().is_empty() {
                 // Writing to a string cannot fail.
                 let _ = write!(text, "\n--- {name} (tail) ---\n{}", said.trim_end());
@@ -228,11 +240,11 @@ fn of_program(launcher: &Launcher, ask: &Ask, end: ScriptOutput) -> AgentAnswer 
     }
 }
 
-fn tail(text: &str, bytes: usize) -> &str {
+fn text_tail(text: &str, bytes: usize) -> &str {
     text.get(text.floor_char_boundary(text.len().saturating_sub(bytes))..).unwrap_or_default()
 }
 
-/// Whether a program that only prints text says that it met a rate limit: in the words that agents use for it, near its end.
+/// Reports whether a program that only prints text met a rate limit: by the words that agents use for it, near its end.
 fn says_rate_limit(error: &str, output: &str) -> bool {
     let says = |line: &str| {
         let line = line.to_lowercase();
@@ -252,35 +264,45 @@ fn says_rate_limit(error: &str, output: &str) -> bool {
     error.lines().any(says) || output.lines().rev().take(5).any(says)
 }
 
-async fn by_own(world: &World, own: &Own, task: &Task, ask: &Ask) -> TaskResult {
-    if let Some(end) = task.adopt.as_deref().and_then(|session| adopted(world, own, session)) {
+async fn run_by_own(
+    world: &RecipeRunResources,
+    own: &StepLaunchConfig,
+    task: &RecipeTask,
+    ask: &StepAgentQuestion,
+) -> TaskResult {
+    if let Some(end) = task.adopt.as_deref().and_then(|session| adopt_session(world, own, session)) {
         return TaskResult::Agent(Box::new(end));
     }
-    match Box::pin(launch(world, own, task, ask)).await {
+    match Box::pin(launch_agent(world, own, task, ask)).await {
         Ok(ended) => ended,
         Err(error) => TaskResult::NotStarted(format!("agent step failed: {error}")),
     }
 }
 
 /// The end of a session that an earlier runner began, if its journal has one.
-fn adopted(world: &World, own: &Own, session: &str) -> Option<AgentAnswer> {
+fn adopt_session(world: &RecipeRunResources, own: &StepLaunchConfig, session: &str) -> Option<AgentAnswer> {
     let home = world.env.amplihack_home()?;
-    let found = Recorded::read(&home, &SessionId::parse(session).ok()?).ok()??;
+    let found = JournaledRun::read(&home, &SessionId::parse(session).ok()?).ok()??;
     let end = found.record.end?;
-    end.is_success().then(|| of_end(own, end, session))
+    end.is_success().then(|| answer_from_end(own, end, session))
 }
 
-async fn launch(world: &World, own: &Own, task: &Task, ask: &Ask) -> Result<TaskResult, String> {
+async fn launch_agent(
+    world: &RecipeRunResources,
+    own: &StepLaunchConfig,
+    task: &RecipeTask,
+    ask: &StepAgentQuestion,
+) -> Result<TaskResult, String> {
     let env = &world.agents;
     let installed = if let Some(installed) = own.installed.get() {
         installed.clone()
     } else {
-        let found =
-            discover(own.agent, env, &own.config, Versions::Cached).map_err(|error| error.to_string())?;
+        let found = discover_agent(own.agent, env, &own.config, VersionSource::Cached)
+            .map_err(|error| error.to_string())?;
         own.installed.get_or_init(|| found).clone()
     };
     // One that reads no system prompt from a file finds the definition in front of its prompt: a command line is for everybody to read.
-    let takes = installed.can(Capability::AppendSystemPromptFile, RunMode::Headless).is_ok();
+    let takes = installed.can(AgentCapability::AppendSystemPromptFile, RunMode::Headless).is_ok();
     let (prompt, system) = match &ask.definition {
         Some(definition) if takes => (ask.prompt.clone(), Some(definition.replace('\0', ""))),
         Some(definition) => (format!("{definition}\n\n{}", ask.prompt), None),
@@ -288,7 +310,7 @@ async fn launch(world: &World, own: &Own, task: &Task, ask: &Ask) -> Result<Task
     };
     let budget = world.bounds.as_deref().filter(|bounds| bounds.is_budget_set());
     let dollars = budget.and_then(RecipeBounds::dollars_left);
-    let keeps = installed.can(Capability::BudgetUsd, RunMode::Headless).is_ok();
+    let keeps = installed.can(AgentCapability::BudgetUsd, RunMode::Headless).is_ok();
     let request = LaunchRequest {
         agent: own.agent,
         installed: Some(installed),
@@ -296,7 +318,7 @@ async fn launch(world: &World, own: &Own, task: &Task, ask: &Ask) -> Result<Task
         task: LaunchTask::Prompt {
             prompt: Some(prompt),
             requested: own.requested,
-            options: Options {
+            options: AgentRunOptions {
                 model: ask.model.as_ref().map(OsString::from),
                 append_system_prompt: system,
                 permissions: own.permissions,
@@ -306,7 +328,7 @@ async fn launch(world: &World, own: &Own, task: &Task, ask: &Ask) -> Result<Task
                 off_command_line: true,
                 live_usage: budget.is_some(),
                 budget_usd: dollars.filter(|_| keeps).map(|dollars| format!("{dollars:.6}")),
-                ..Options::default()
+                ..AgentRunOptions::default()
             },
             before_verb: Vec::new(),
             extra: Vec::new(),
@@ -315,16 +337,16 @@ async fn launch(world: &World, own: &Own, task: &Task, ask: &Ask) -> Result<Task
         cwd: ask.cwd.clone(),
     };
     let ours = world.directory.join(format!("{}.spans.jsonl", task.name));
-    let live = Live::new(own.agent, env, &ours, Timestamp::now(), Totals::default());
-    let env = if budget.is_some() { &live.prepare(env) } else { env };
-    let mut plan = plan(request, env, &own.config).map_err(|error| error.to_string())?;
+    let live = LiveUsage::new(own.agent, env, &ours, Timestamp::now(), UsageTotals::default());
+    let env = if budget.is_some() { &live.prepare_env(env) } else { env };
+    let mut plan = plan_launch(request, env, &own.config).map_err(|error| error.to_string())?;
     plan.interrupts = Some(world.interrupts.clone());
-    plan.record = Some(world.spool.list().map_err(|error| error.to_string())?);
+    plan.record = Some(world.spool.process_list().map_err(|error| error.to_string())?);
     // Told at once: whoever waits for a long step knows by then that nothing guards it.
-    let tell = |notices: &[Notice]| {
+    let tell = |notices: &[LaunchNotice]| {
         let told: Vec<String> = notices.iter().map(ToString::to_string).collect();
         for message in &told {
-            world.tell(Entry::Warning { path: task.path.clone(), message: message.clone() });
+            world.note_entry(RecipeRunEntry::Warning { path: task.path.clone(), message: message.clone() });
         }
         told
     };
@@ -332,20 +354,20 @@ async fn launch(world: &World, own: &Own, task: &Task, ask: &Ask) -> Result<Task
     let mut warnings: Vec<String> = own.config.warnings.iter().map(ToString::to_string).collect();
     warnings.extend(tell(&std::mem::take(&mut plan.notices)));
     let deadlines = Deadlines { total: ask.timeout, ..Deadlines::default() };
-    let streams = Streams { deadlines, ..Streams::default() };
-    let wanted = Wanted { raw: false, fail_on_denial: false };
+    let streams = LaunchStreams { deadlines, ..LaunchStreams::default() };
+    let wanted = EventOptions { raw: false, fail_on_denial: false };
     let (launched, more) =
         start_events(plan, own.hosting, streams, wanted).await.map_err(|error| error.to_string())?;
     warnings.extend(tell(&more));
     let session = launched.session().to_string();
-    world.tell(Entry::Session {
+    world.note_entry(RecipeRunEntry::Session {
         path: task.path.clone(),
         agent: own.agent.name().to_owned(),
         session: session.clone(),
     });
     let mut report = match budget {
-        None => launched.finish().await,
-        Some(bounds) => Box::pin(within(launched, live, bounds)).await,
+        None => launched.finish_run().await,
+        Some(bounds) => Box::pin(run_within_bounds(launched, live, bounds)).await,
     }
     .map_err(|error| error.to_string())?;
     // There need not be one.
@@ -354,20 +376,20 @@ async fn launch(world: &World, own: &Own, task: &Task, ask: &Ask) -> Result<Task
         world.bounds.as_deref().filter(|bounds| bounds.is_late() && !report.end.is_success())
     {
         let reason = "the deadline of the run has passed".to_owned();
-        bounds.end(&reason);
-        report.end.settle(RunOutcome::Deadline, reason, Evidence::Clock);
+        bounds.record_end(&reason);
+        report.end.settle_outcome(RunOutcome::Deadline, reason, EndEvidence::Clock);
     }
     warnings.extend(tell(&report.notices));
     if report.end.signal.is_some() {
         return Ok(TaskResult::Interrupted);
     }
-    Ok(TaskResult::Agent(Box::new(AgentAnswer { warnings, ..of_end(own, report.end, &session) })))
+    Ok(TaskResult::Agent(Box::new(AgentAnswer { warnings, ..answer_from_end(own, report.end, &session) })))
 }
 
 /// Watches an agent to its end, which comes when the run's budget is used up.
-async fn within(
+async fn run_within_bounds(
     mut launched: LaunchedEvents,
-    mut live: Live,
+    mut live: LiveUsage,
     bounds: &RecipeBounds,
 ) -> Result<LaunchReport, RunError> {
     let session = launched.session().to_string();
@@ -388,7 +410,7 @@ async fn within(
                     AgentEvent::Text(_) | AgentEvent::ToolCall(_) => false,
                     _ => through,
                 };
-                live.event(&envelope.event);
+                live.observe_event(&envelope.event);
                 if let AgentEvent::Started(started) = &envelope.event {
                     agent_session = started.agent_session.clone().or(agent_session);
                 }
@@ -396,33 +418,34 @@ async fn within(
             None => {}
         }
         if stop.is_none() && !through {
-            stop = bounds.reached(&session, &live.look(agent_session.as_deref(), launched.usage()));
+            stop = bounds
+                .reached_bound(&session, &live.current_usage(agent_session.as_deref(), launched.usage()));
             if stop.is_some() {
-                launched.interrupt()?;
+                launched.interrupt_agent()?;
             }
         }
     }
-    let used = live.last_look(agent_session.as_deref(), launched.usage());
-    let mut report = launched.finish().await?;
-    report.end.usage = bounds.used(&session, &used);
+    let used = live.final_usage(agent_session.as_deref(), launched.usage());
+    let mut report = launched.finish_run().await?;
+    report.end.usage = bounds.record_use(&session, &used);
     if stop.is_some() {
         // It was this process that interrupted the agent, and no signal.
         report.end.signal = None;
     }
     if let Some(reason) = stop.filter(|_| !report.end.is_success()) {
-        bounds.end(&reason);
-        report.end.settle(RunOutcome::Budget, reason, Evidence::Usage);
+        bounds.record_end(&reason);
+        report.end.settle_outcome(RunOutcome::Budget, reason, EndEvidence::Usage);
     } else if report.end.outcome() == RunOutcome::Budget {
-        bounds.end(report.end.reason());
+        bounds.record_end(report.end.reason());
     }
     Ok(report)
 }
 
-fn of_end(own: &Own, mut run: RunEnd, session: &str) -> AgentAnswer {
+fn answer_from_end(own: &StepLaunchConfig, mut run: RunEnd, session: &str) -> AgentAnswer {
     let failure = (!run.is_success()).then(|| {
         let stderr = String::from_utf8_lossy(&run.stderr.bytes);
-        let said = tail(&stderr, 4000).trim();
-        let timed_out = if run.outcome() == RunOutcome::Budget && run.evidence == Evidence::Clock {
+        let said = text_tail(&stderr, 4000).trim();
+        let timed_out = if run.outcome() == RunOutcome::Budget && run.evidence == EndEvidence::Clock {
             "timed out: "
         } else {
             ""

@@ -5,8 +5,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use amplihack_session::step::{Background, Spool};
-use amplihack_session::{InterruptStream, Interrupts};
+use amplihack_session::step::{StepBackground, StepSpool};
+use amplihack_session::{InterruptSignals, InterruptStream};
 use amplihack_utils::env::Env;
 use amplihack_utils::log::LogError;
 use amplihack_utils::sys::Signal;
@@ -15,16 +15,18 @@ use tokio::task::{JoinSet, LocalSet};
 
 use super::agent_step::{self, AgentDoor};
 use super::bounds::RecipeBounds;
-use super::process::{self, Ran};
-use super::{Ask, Machine, StepInput, StepOutput, Task, TaskId, TaskResult, Work};
-use crate::journal::{Entry, Journal};
+use super::process::{self, FinishedRecipeTask};
+use super::{
+    RecipeMachine, RecipeTask, RecipeTaskWork, StepAgentQuestion, StepInput, StepOutput, TaskId, TaskResult,
+};
+use crate::journal::{RecipeRunEntry, RecipeRunJournal};
 use crate::result::RunResult;
 
 /// Programs and agents at one time; more wait for their turn.
 const AT_ONCE: usize = 64;
 
-/// What a run works with.
-pub struct World {
+/// The environments, paths and channels with which a run works.
+pub struct RecipeRunResources {
     /// The runner's environment.
     pub env: Env,
     /// The environment of scripts.
@@ -33,30 +35,30 @@ pub struct World {
     pub agents: Env,
     /// The run's directory.
     pub directory: PathBuf,
-    /// Where steps write.
-    pub spool: Arc<Spool>,
-    /// How agents are reached.
+    /// The spool to which steps write their output.
+    pub spool: Arc<StepSpool>,
+    /// The way by which agents are launched.
     pub door: AgentDoor,
     /// From SIGTERM to SIGKILL.
     pub grace: Duration,
     /// The signals that end the run, and each agent in it.
-    pub interrupts: Interrupts,
-    /// What bounds the run as a whole.
+    pub interrupts: InterruptSignals,
+    /// The bounds of the run as a whole.
     pub bounds: Option<Rc<RecipeBounds>>,
-    notes: mpsc::UnboundedSender<Entry>,
-    noted: Option<mpsc::UnboundedReceiver<Entry>>,
+    notes: mpsc::UnboundedSender<RecipeRunEntry>,
+    noted: Option<mpsc::UnboundedReceiver<RecipeRunEntry>>,
 }
 
-impl World {
+impl RecipeRunResources {
     /// A world around the run that `journal` keeps.
     pub fn new(
         env: Env,
         scripts: Env,
         agents: Env,
-        journal: &Journal,
+        journal: &RecipeRunJournal,
         door: AgentDoor,
         grace: Duration,
-        interrupts: Interrupts,
+        interrupts: InterruptSignals,
     ) -> Self {
         let (notes, heard) = mpsc::unbounded_channel();
         Self {
@@ -75,7 +77,7 @@ impl World {
     }
 
     /// Has something written down while a task runs.
-    pub(super) fn tell(&self, entry: Entry) {
+    pub(super) fn note_entry(&self, entry: RecipeRunEntry) {
         // Nobody listens any more when the run is over.
         let _ = self.notes.send(entry);
     }
@@ -84,7 +86,7 @@ impl World {
 /// A run that could not be kept or carried out. Whatever it had started is ended.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum RunError {
+pub enum RecipeRunError {
     /// The journal cannot be written, so nothing more is done.
     #[error("the journal of the run cannot be kept: {0}")]
     Journal(#[from] LogError),
@@ -97,17 +99,17 @@ pub enum RunError {
 ///
 /// Needs a current-thread runtime, on the main thread if there are many steps. What steps left in the background is ended with
 /// the run.
-pub async fn drive(
-    machine: Machine,
-    mut world: World,
-    journal: &mut Journal,
+pub async fn drive_run(
+    machine: RecipeMachine,
+    mut world: RecipeRunResources,
+    journal: &mut RecipeRunJournal,
     interrupts: InterruptStream,
-    seen: &mut dyn FnMut(&Entry),
-) -> Result<RunResult, RunError> {
+    seen: &mut dyn FnMut(&RecipeRunEntry),
+) -> Result<RunResult, RecipeRunError> {
     let (stop, stopped) = watch::channel(None);
     let (_, nothing) = mpsc::unbounded_channel();
     let noted = world.noted.take().unwrap_or(nothing);
-    let mut shell = Shell {
+    let mut shell = RecipeRunDriver {
         machine,
         world: Rc::new(world),
         journal,
@@ -119,38 +121,38 @@ pub async fn drive(
         background: Vec::new(),
         result: None,
     };
-    LocalSet::new().run_until(shell.run(noted, interrupts, stop)).await
+    LocalSet::new().run_until(shell.run_to_end(noted, interrupts, stop)).await
 }
 
-type Joined = (TaskId, Ran);
+type JoinedRecipeTask = (TaskId, FinishedRecipeTask);
 
-struct Shell<'a> {
-    machine: Machine,
-    world: Rc<World>,
-    journal: &'a mut Journal,
-    seen: &'a mut dyn FnMut(&Entry),
+struct RecipeRunDriver<'a> {
+    machine: RecipeMachine,
+    world: Rc<RecipeRunResources>,
+    journal: &'a mut RecipeRunJournal,
+    seen: &'a mut dyn FnMut(&RecipeRunEntry),
     began: Instant,
-    tasks: JoinSet<Joined>,
+    tasks: JoinSet<JoinedRecipeTask>,
     turns: Rc<Semaphore>,
     stopped: watch::Receiver<Option<Signal>>,
-    background: Vec<Background>,
+    background: Vec<StepBackground>,
     result: Option<RunResult>,
 }
 
-impl Shell<'_> {
-    async fn run(
+impl RecipeRunDriver<'_> {
+    async fn run_to_end(
         &mut self,
-        mut noted: mpsc::UnboundedReceiver<Entry>,
+        mut noted: mpsc::UnboundedReceiver<RecipeRunEntry>,
         mut interrupts: InterruptStream,
         stop: watch::Sender<Option<Signal>>,
-    ) -> Result<RunResult, RunError> {
-        let outcome = self.turns(&mut noted, &mut interrupts, &stop).await;
+    ) -> Result<RunResult, RecipeRunError> {
+        let outcome = self.run_loop(&mut noted, &mut interrupts, &stop).await;
         // Whatever goes wrong: nothing is left running.
         let _ = stop.send(Some(Signal::TERM));
         while let Some(joined) = self.tasks.join_next().await {
             self.background.extend(joined.ok().and_then(|(_, ran)| ran.background));
         }
-        let ends = std::mem::take(&mut self.background).into_iter().map(Background::end);
+        let ends = std::mem::take(&mut self.background).into_iter().map(StepBackground::end_and_wait);
         let mut ending = JoinSet::new();
         for end in ends {
             ending.spawn_local(end);
@@ -158,55 +160,55 @@ impl Shell<'_> {
         ending.join_all().await;
         outcome?;
         self.journal.sync()?;
-        self.result.take().ok_or_else(|| RunError::Lost("the run has no result".to_owned()))
+        self.result.take().ok_or_else(|| RecipeRunError::Lost("the run has no result".to_owned()))
     }
 
-    async fn turns(
+    async fn run_loop(
         &mut self,
-        noted: &mut mpsc::UnboundedReceiver<Entry>,
+        noted: &mut mpsc::UnboundedReceiver<RecipeRunEntry>,
         interrupts: &mut InterruptStream,
         stop: &watch::Sender<Option<Signal>>,
-    ) -> Result<(), RunError> {
-        self.tell(StepInput::Start)?;
+    ) -> Result<(), RecipeRunError> {
+        self.feed_machine(StepInput::Start)?;
         while self.result.is_none() {
             tokio::select! {
                 biased;
                 signal = interrupts.next() => {
                     stop.send_if_modified(|known| known.replace(signal).is_none());
-                    self.tell(StepInput::Interrupted(signal.as_raw()))?;
+                    self.feed_machine(StepInput::Interrupted(signal.as_raw()))?;
                 }
-                Some(entry) = noted.recv() => self.keep(&[entry])?,
+                Some(entry) = noted.recv() => self.journal_entries(&[entry])?,
                 Some(joined) = self.tasks.join_next() => {
-                    let (task, ran) = joined.map_err(|error| RunError::Lost(error.to_string()))?;
+                    let (task, ran) = joined.map_err(|error| RecipeRunError::Lost(error.to_string()))?;
                     self.background.extend(ran.background);
-                    self.tell(StepInput::Ended(task, ran.ended))?;
+                    self.feed_machine(StepInput::Ended(task, ran.ended))?;
                 }
-                else => return Err(RunError::Lost("nothing is running and nothing has ended".to_owned())),
+                else => return Err(RecipeRunError::Lost("nothing is running and nothing has ended".to_owned())),
             }
         }
         Ok(())
     }
 
     /// Tells the machine, and does what it says.
-    fn tell(&mut self, input: StepInput) -> Result<(), RunError> {
+    fn feed_machine(&mut self, input: StepInput) -> Result<(), RecipeRunError> {
         let mut fresh = Vec::new();
         for output in self.machine.step(self.began.elapsed(), input) {
             match output {
                 StepOutput::Record(entry) => fresh.push(entry),
                 StepOutput::Spawn(task) => {
-                    self.keep(&std::mem::take(&mut fresh))?;
-                    self.spawn(task);
+                    self.journal_entries(&std::mem::take(&mut fresh))?;
+                    self.spawn_task(task);
                 }
                 StepOutput::Done(result) => self.result = Some(*result),
             }
         }
-        self.keep(&fresh)
+        self.journal_entries(&fresh)
     }
 
     /// Writes down, then shows.
-    fn keep(&mut self, entries: &[Entry]) -> Result<(), RunError> {
+    fn journal_entries(&mut self, entries: &[RecipeRunEntry]) -> Result<(), RecipeRunError> {
         if !entries.is_empty() {
-            self.journal.append(entries)?;
+            self.journal.append_entries(entries)?;
             for entry in entries {
                 (self.seen)(entry);
             }
@@ -214,21 +216,21 @@ impl Shell<'_> {
         Ok(())
     }
 
-    fn spawn(&mut self, task: Task) {
+    fn spawn_task(&mut self, task: RecipeTask) {
         let (world, turns, stopped) = (Rc::clone(&self.world), Rc::clone(&self.turns), self.stopped.clone());
         self.tasks.spawn_local(async move {
-            let ran = do_task(&world, &turns, &task, stopped).await;
+            let ran = run_task(&world, &turns, &task, stopped).await;
             (task.id, ran)
         });
     }
 }
 
-async fn do_task(
-    world: &World,
+async fn run_task(
+    world: &RecipeRunResources,
     turns: &Semaphore,
-    task: &Task,
+    task: &RecipeTask,
     mut stopped: watch::Receiver<Option<Signal>>,
-) -> Ran {
+) -> FinishedRecipeTask {
     if !task.delay.is_zero() {
         tokio::select! {
             () = tokio::time::sleep(task.delay) => {}
@@ -241,40 +243,41 @@ async fn do_task(
         return TaskResult::Interrupted.into();
     }
     let bounds = world.bounds.as_deref();
-    let is_agent = matches!(task.work, Work::Agent(_));
-    if let Some(reason) = bounds.filter(|_| task.adopt.is_none()).and_then(|bounds| bounds.forbids(is_agent))
+    let is_agent = matches!(task.work, RecipeTaskWork::Agent(_));
+    if let Some(reason) =
+        bounds.filter(|_| task.adopt.is_none()).and_then(|bounds| bounds.forbidding_reason(is_agent))
     {
         return TaskResult::NotStarted(format!("not begun: {reason}")).into();
     }
-    let limit = |own: Option<Duration>| bounds.map_or(own, |bounds| bounds.timeout(own));
-    let ran = work(world, task, limit, stopped).await;
+    let limit = |own: Option<Duration>| bounds.map_or(own, |bounds| bounds.limit_timeout(own));
+    let ran = perform_work(world, task, limit, stopped).await;
     if let Some(bounds) = bounds.filter(|bounds| bounds.is_late()) {
-        bounds.end("the deadline of the run has passed");
+        bounds.record_end("the deadline of the run has passed");
     }
     ran
 }
 
-async fn work(
-    world: &World,
-    task: &Task,
+async fn perform_work(
+    world: &RecipeRunResources,
+    task: &RecipeTask,
     limit: impl Fn(Option<Duration>) -> Option<Duration>,
     stopped: watch::Receiver<Option<Signal>>,
-) -> Ran {
+) -> FinishedRecipeTask {
     match &task.work {
-        Work::Agent(ask) => {
-            let ask = Ask { timeout: limit(ask.timeout), ..ask.clone() };
-            agent_step::ask(world, task, &ask, stopped).await
+        RecipeTaskWork::Agent(ask) => {
+            let ask = StepAgentQuestion { timeout: limit(ask.timeout), ..ask.clone() };
+            agent_step::ask_agent(world, task, &ask, stopped).await
         }
-        Work::Script { prepared, cwd, timeout } => {
-            if let Some(ended) = task.adopt.as_deref().and_then(|name| process::adopted(world, name)) {
+        RecipeTaskWork::Script { prepared, cwd, timeout } => {
+            if let Some(ended) = task.adopt.as_deref().and_then(|name| process::adopt_program(world, name)) {
                 return ended.into();
             }
-            match process::script(world, &task.name, prepared, cwd) {
+            match process::script_program(world, &task.name, prepared, cwd) {
                 Err(error) => {
                     TaskResult::NotStarted(format!("the step's files cannot be written: {error}")).into()
                 }
                 Ok((program, _files)) => {
-                    process::run(world, &task.name, &program, limit(*timeout), stopped).await
+                    process::run_program(world, &task.name, &program, limit(*timeout), stopped).await
                 }
             }
         }

@@ -10,10 +10,10 @@ const MAX_DEPTH: &str = "AMPLIHACK_MAX_DEPTH";
 const TREE: &str = "AMPLIHACK_TREE_ID";
 const MAX_SESSIONS: &str = "AMPLIHACK_MAX_SESSIONS";
 
-/// What a run may not be: deeper inside other runs and launches than allowed.
+/// Checks that a run is not deeper inside other runs and launches than allowed.
 ///
 /// Returns how deep its steps are. `Err` says why there is no such run.
-pub fn depth(env: &Env, limit: u64) -> Result<u64, String> {
+pub fn check_depth(env: &Env, limit: u64) -> Result<u64, String> {
     let above = match env.get(DEPTH) {
         None => 0,
         Some(value) if value.is_empty() => 0,
@@ -34,7 +34,7 @@ pub fn depth(env: &Env, limit: u64) -> Result<u64, String> {
 }
 
 /// The environment of scripts: the runner's own, less what would mislead them, with the run's marks.
-pub(crate) fn of_scripts(env: &Env, run_id: &str, depth: u64, limit: u64, agent: &str) -> Env {
+pub(crate) fn scripts_environment(env: &Env, run_id: &str, depth: u64, limit: u64, agent: &str) -> Env {
     let mut own: Env = env
         .iter()
         .filter(|(name, _)| {
@@ -47,17 +47,17 @@ pub(crate) fn of_scripts(env: &Env, run_id: &str, depth: u64, limit: u64, agent:
         [("HOME", "/"), ("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")]
     {
         if own.get(name).is_none_or(std::ffi::OsStr::is_empty) {
-            own.set(name, value);
+            own.set_variable(name, value);
         }
     }
-    own.set(RUN_ID, run_id);
-    own.set(DEPTH, depth.to_string());
-    own.set(ENV_VAR, agent);
+    own.set_variable(RUN_ID, run_id);
+    own.set_variable(DEPTH, depth.to_string());
+    own.set_variable(ENV_VAR, agent);
     for (name, value) in
         [(TREE, run_id.to_owned()), (MAX_DEPTH, limit.to_string()), (MAX_SESSIONS, "10".to_owned())]
     {
         if own.get(name).is_none() {
-            own.set(name, value);
+            own.set_variable(name, value);
         }
     }
     own
@@ -69,10 +69,10 @@ mod tests {
 
     #[test]
     fn too_deep_is_refused_and_so_is_what_cannot_be_counted() {
-        assert_eq!(depth(&Env::empty(), 6), Ok(1));
-        assert_eq!(depth(&Env::empty().with(DEPTH, "5"), 6), Ok(6));
+        assert_eq!(check_depth(&Env::empty(), 6), Ok(1));
+        assert_eq!(check_depth(&Env::empty().with_variable(DEPTH, "5"), 6), Ok(6));
         for above in ["6", "9", "18446744073709551615", "x", "-1"] {
-            assert!(depth(&Env::empty().with(DEPTH, above), 6).is_err(), "{above}");
+            assert!(check_depth(&Env::empty().with_variable(DEPTH, above), 6).is_err(), "{above}");
         }
     }
 
@@ -85,7 +85,7 @@ mod tests {
             (TREE, "t"),
             ("HOME", "/h"),
         ]);
-        let own = of_scripts(&env, "run", 2, 6, "claude");
+        let own = scripts_environment(&env, "run", 2, 6, "claude");
         let names: Vec<_> =
             own.iter().map(|(name, value)| format!("{}={}", name.display(), value.display())).collect();
         assert_eq!(

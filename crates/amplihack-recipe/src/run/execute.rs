@@ -5,62 +5,62 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use amplihack_session::Interrupts;
+use amplihack_session::InterruptSignals;
 use amplihack_utils::env::Env;
-use amplihack_utils::hex::hex;
+use amplihack_utils::hex::to_hex;
 use amplihack_utils::lock::{FileLock, LockError};
 use amplihack_utils::log::LogError;
 use amplihack_utils::sys;
 use sha2::{Digest, Sha256};
 
 use super::{
-    AgentDoor, Machine, RecipeBounds, RunError, Settings, StepInput, StepOutput, World, drive, preflight,
-    scripts_environment,
+    AgentDoor, RecipeBounds, RecipeMachine, RecipeRunError, RecipeRunResources, RecipeRunSettings, StepInput,
+    StepOutput, drive_run, preflight_faults, scripts_environment,
 };
-use crate::context::Context;
-use crate::given::Given;
-use crate::journal::{Entry, Header, Journal, RUN_ID, runs};
+use crate::context::RecipeContext;
+use crate::inputs::RecipeInputs;
+use crate::journal::{RUN_ID, RecipeRunEntry, RecipeRunHeader, RecipeRunJournal, runs_directory};
 use crate::plan::Plan;
 use crate::result::{RunResult, SCHEMA_VERSION, StepResult};
-use crate::resume::hold;
+use crate::resume::lock_run;
 
 /// A run that is asked for.
-pub struct Execution {
-    /// What is run.
+pub struct RecipeExecution {
+    /// The plan to run.
     pub plan: Plan,
-    /// How.
-    pub settings: Settings,
+    /// The settings of the run.
+    pub settings: RecipeRunSettings,
     /// Names and values at the start.
-    pub context: Context,
-    /// How the command was called, for a resume to do the same.
+    pub context: RecipeContext,
+    /// The arguments of the command, for a resume to use again.
     pub asked: serde_json::Value,
-    /// What a resume has to be given again.
-    pub given: Given,
+    /// The inputs that a resume has to be given again.
+    pub given: RecipeInputs,
     /// The run is locked already, by a resume that has looked at it.
     pub lock: Option<FileLock>,
     /// The runner's environment.
     pub env: Env,
-    /// Where runs are kept; `None`: nowhere.
+    /// The directory that keeps runs; `None`: no run is kept.
     pub home: Option<PathBuf>,
-    /// How agents are reached.
+    /// The way by which agents are launched.
     pub door: AgentDoor,
-    /// How deep the steps are inside other runs and launches, and how deep they may be.
+    /// The depth of the steps inside other runs and launches, and the limit on it.
     pub depth: (u64, u64),
     /// From SIGTERM to SIGKILL.
     pub grace: Duration,
     /// The signals that end the run.
-    pub interrupts: Interrupts,
-    /// What its agents may use together, and how long it may take.
+    pub interrupts: InterruptSignals,
+    /// The bounds on what the run's agents use together, and on its duration.
     pub bounds: Option<Rc<RecipeBounds>>,
 }
 
-/// Why there is no run.
+/// The reason that a run could not be executed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExecuteError {
-    /// It could not be kept or carried out.
+    /// The run could not be kept or carried out.
     #[error(transparent)]
-    Run(#[from] RunError),
+    Run(#[from] RecipeRunError),
     /// Somebody else is at it.
     #[error("the run {run} is somebody else's now: {source}")]
     Locked {
@@ -72,18 +72,18 @@ pub enum ExecuteError {
     /// A call of the system failed.
     #[error("{what}: {source}")]
     System {
-        /// What was tried.
+        /// The call that was tried, in words.
         what: &'static str,
-        /// What the system says.
+        /// The error of the system.
         source: std::io::Error,
     },
 }
 
 /// The files that a plan was made of, with their contents' SHA-256.
-pub fn sources(plan: &Plan) -> Vec<(PathBuf, String)> {
+pub fn plan_sources(plan: &Plan) -> Vec<(PathBuf, String)> {
     let mut found = std::collections::BTreeMap::new();
     let mut add = |path: &Path, text: &str| {
-        found.entry(path.to_owned()).or_insert_with(|| hex(Sha256::digest(text)));
+        found.entry(path.to_owned()).or_insert_with(|| to_hex(Sha256::digest(text)));
     };
     for planned in &plan.recipes {
         add(&planned.recipe.source.path, &planned.recipe.source.text);
@@ -97,10 +97,10 @@ pub fn sources(plan: &Plan) -> Vec<(PathBuf, String)> {
     found.into_iter().collect()
 }
 
-/// What a dry run of a plan says; nothing is started and nothing written.
-pub fn dry_run(plan: Plan, settings: Settings, context: Context) -> Option<RunResult> {
-    let settings = Settings { dry_run: true, ..settings };
-    let mut machine = Machine::new(Arc::new(plan), settings, context);
+/// Returns the result of a dry run of a plan; nothing is started and nothing written.
+pub fn dry_run(plan: Plan, settings: RecipeRunSettings, context: RecipeContext) -> Option<RunResult> {
+    let settings = RecipeRunSettings { dry_run: true, ..settings };
+    let mut machine = RecipeMachine::new(Arc::new(plan), settings, context);
     machine.step(Duration::ZERO, StepInput::Start).into_iter().find_map(|output| match output {
         StepOutput::Done(result) => Some(*result),
         _ => None,
@@ -109,8 +109,8 @@ pub fn dry_run(plan: Plan, settings: Settings, context: Context) -> Option<RunRe
 
 /// The result of a run of which `settings` has every step's recorded end; nothing is started and nothing written. `None` if there
 /// is anything left to do.
-pub fn replay(plan: Plan, settings: Settings, context: Context) -> Option<RunResult> {
-    let mut machine = Machine::new(Arc::new(plan), settings, context);
+pub fn replay_run(plan: Plan, settings: RecipeRunSettings, context: RecipeContext) -> Option<RunResult> {
+    let mut machine = RecipeMachine::new(Arc::new(plan), settings, context);
     let outputs = machine.step(Duration::ZERO, StepInput::Start);
     if outputs.iter().any(|output| matches!(output, StepOutput::Spawn(_))) {
         return None;
@@ -124,8 +124,11 @@ pub fn replay(plan: Plan, settings: Settings, context: Context) -> Option<RunRes
 /// Runs what is asked for to its end. Blocks; on the main thread it starts programs without a thread more.
 ///
 /// Every entry is in the journal before `seen` is shown it.
-pub fn execute(execution: Execution, seen: &mut dyn FnMut(&Entry)) -> Result<RunResult, ExecuteError> {
-    let Execution {
+pub fn execute_run(
+    execution: RecipeExecution,
+    seen: &mut dyn FnMut(&RecipeRunEntry),
+) -> Result<RunResult, ExecuteError> {
+    let RecipeExecution {
         plan,
         settings,
         context,
@@ -141,14 +144,14 @@ pub fn execute(execution: Execution, seen: &mut dyn FnMut(&Entry)) -> Result<Run
         bounds,
     } = execution;
     let root = &plan.root().recipe;
-    if let Some(fault) = preflight(root, &context, &settings.cwd) {
+    if let Some(fault) = preflight_faults(root, &context, &settings.cwd) {
         return Ok(RunResult {
             run_id: settings.run_id,
             recipe_name: root.name.clone(),
             success: false,
             interrupted: None,
-            step_results: vec![StepResult::failed("preflight-validation", "", fault)],
-            context: Context::new(),
+            step_results: vec![StepResult::from_failure("preflight-validation", "", fault)],
+            context: RecipeContext::new(),
             duration: 0.0,
             usage: None,
             bound: None,
@@ -156,16 +159,16 @@ pub fn execute(execution: Execution, seen: &mut dyn FnMut(&Entry)) -> Result<Run
     }
     let failed = |what| move |source| ExecuteError::System { what, source };
     // Before anything is started, so that no signal is missed.
-    let runtime = amplihack_session::runtime().map_err(failed("the runtime could not be started"))?;
+    let runtime = amplihack_session::build_runtime().map_err(failed("the runtime could not be started"))?;
     let _inside = runtime.enter();
-    let stream = interrupts.stream().map_err(failed("signals cannot be listened to"))?;
+    let stream = interrupts.open_stream().map_err(failed("signals cannot be listened to"))?;
     // Without a home nothing is kept longer than the run.
     let temporary = match &home {
         Some(_) => None,
         None => Some(tempfile::tempdir().map_err(failed("a directory for the run cannot be made"))?),
     };
     let directory = match (&home, &temporary) {
-        (Some(home), _) => runs(home).join(&settings.run_id),
+        (Some(home), _) => runs_directory(home).join(&settings.run_id),
         (None, Some(temporary)) => temporary.path().to_owned(),
         (None, None) => {
             return Err(failed("a directory for the run cannot be made")(
@@ -173,34 +176,34 @@ pub fn execute(execution: Execution, seen: &mut dyn FnMut(&Entry)) -> Result<Run
             ));
         }
     };
-    let kept = |error: LogError| ExecuteError::Run(RunError::Journal(error));
-    let open = if temporary.is_some() { Journal::passing } else { Journal::open };
+    let kept = |error: LogError| ExecuteError::Run(RecipeRunError::Journal(error));
+    let open = if temporary.is_some() { RecipeRunJournal::open_temporary } else { RecipeRunJournal::open };
     let mut journal = open(&directory).map_err(kept)?;
     let _lock = lock
-        .map_or_else(|| hold(&directory), Ok)
+        .map_or_else(|| lock_run(&directory), Ok)
         .map_err(|source| ExecuteError::Locked { run: settings.run_id.clone(), source })?;
-    let given = given.keep(&directory).map_err(failed("what is given cannot be kept"))?;
+    let given = given.store_if_long(&directory).map_err(failed("what is given cannot be kept"))?;
     let pid = std::process::id();
-    let header = Header {
+    let header = RecipeRunHeader {
         schema_version: SCHEMA_VERSION,
         run_id: settings.run_id.clone(),
         recipe: root.source.path.clone(),
         name: root.name.clone(),
         asked,
         given,
-        sources: sources(&plan),
+        sources: plan_sources(&plan),
         cwd: settings.cwd.clone(),
         pid,
         start_time: sys::start_time(pid).unwrap_or_default(),
     };
-    let header = Entry::Runner(Box::new(header));
-    journal.append(std::slice::from_ref(&header)).map_err(kept)?;
+    let header = RecipeRunEntry::Runner(Box::new(header));
+    journal.append_entries(std::slice::from_ref(&header)).map_err(kept)?;
     seen(&header);
     let scripts = scripts_environment(&env, &settings.run_id, depth, limit, door.agent().name());
     // A launch counts for itself.
-    let agents = env.clone().with(RUN_ID, settings.run_id.as_str());
-    let mut world = World::new(env, scripts, agents, &journal, door, grace, interrupts);
+    let agents = env.clone().with_variable(RUN_ID, settings.run_id.as_str());
+    let mut world = RecipeRunResources::new(env, scripts, agents, &journal, door, grace, interrupts);
     world.bounds = bounds;
-    let machine = Machine::new(Arc::new(plan), settings, context);
-    Ok(runtime.block_on(drive(machine, world, &mut journal, stream, seen))?)
+    let machine = RecipeMachine::new(Arc::new(plan), settings, context);
+    Ok(runtime.block_on(drive_run(machine, world, &mut journal, stream, seen))?)
 }

@@ -1,4 +1,4 @@
-//! One run as a state machine: recipes, steps, groups and recipes inside recipes, without processes, files or clocks.
+//! A run as a state machine: recipes, steps, groups and recipes inside recipes, without processes, files or clocks.
 //!
 //! A step is a group of one, a recipe inside is a scope whose end is its step's: there is one way through all of them.
 
@@ -9,26 +9,26 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::scope::{Active, Phase, Scope};
-use super::{Settings, StepInput, StepOutput, TaskId};
-use crate::context::Context;
-use crate::journal::Entry;
-use crate::model::{Recipe, Step, StepKind};
+use super::scope::{ActiveRecipeStep, RecipeScope, RecipeStepPhase};
+use super::{RecipeRunSettings, StepInput, StepOutput, TaskId};
+use crate::context::RecipeContext;
+use crate::journal::RecipeRunEntry;
+use crate::model::{Recipe, RecipeStep, StepKind};
 use crate::plan::Plan;
-use crate::result::{RunResult, Status, StepResult};
-use crate::value::Value;
+use crate::result::{RunResult, StepResult, StepResultStatus};
+use crate::value::RecipeValue;
 
-/// What a dry run stores.
+/// The value that a dry run stores.
 const DRY: &str = "(dry-run)";
 
 /// The machine. Feed it with [`step`](Self::step).
-pub struct Machine {
+pub struct RecipeMachine {
     plan: Arc<Plan>,
-    settings: Settings,
-    context: Context,
-    scopes: Vec<Scope>,
-    actives: Vec<Active>,
-    /// Which step waits for which task.
+    settings: RecipeRunSettings,
+    context: RecipeContext,
+    scopes: Vec<RecipeScope>,
+    actives: Vec<ActiveRecipeStep>,
+    /// The waiting step of each task.
     tasks: BTreeMap<TaskId, usize>,
     next_task: TaskId,
     /// Scopes that may go on.
@@ -39,9 +39,9 @@ pub struct Machine {
     out: Vec<StepOutput>,
 }
 
-impl Machine {
+impl RecipeMachine {
     /// A run of the plan's first recipe, in which names have the values of `context` rather than the recipe's own.
-    pub fn new(plan: Arc<Plan>, settings: Settings, context: Context) -> Self {
+    pub fn new(plan: Arc<Plan>, settings: RecipeRunSettings, context: RecipeContext) -> Self {
         Self {
             plan,
             settings,
@@ -67,42 +67,42 @@ impl Machine {
             StepInput::Start => self.open_first(),
             StepInput::Ended(task, end) => {
                 if let Some(active) = self.tasks.remove(&task) {
-                    self.ended(active, end);
+                    self.task_ended(active, end);
                 }
             }
             StepInput::Interrupted(signal) => {
                 if self.interrupted.is_none() && !self.finished {
                     self.interrupted = Some(signal);
-                    self.record(Entry::Interrupted { signal });
+                    self.record_entry(RecipeRunEntry::Interrupted { signal });
                 }
             }
         }
         while let Some(scope) = self.ready.pop() {
-            self.advance(scope);
+            self.advance_scope(scope);
         }
         if self.interrupted.is_some() && self.tasks.is_empty() && !self.finished {
-            self.done(false);
+            self.finish_run(false);
         }
         std::mem::take(&mut self.out)
     }
 
-    fn record(&mut self, entry: Entry) {
+    fn record_entry(&mut self, entry: RecipeRunEntry) {
         self.out.push(StepOutput::Record(entry));
     }
 
-    fn recipe(&self, scope: usize) -> &Recipe {
+    fn scope_recipe(&self, scope: usize) -> &Recipe {
         &self.plan.recipes[self.scopes[scope].recipe].recipe
     }
 
-    fn step_of(&self, active: usize) -> &Step {
+    fn step_of(&self, active: usize) -> &RecipeStep {
         let active = &self.actives[active];
-        &self.recipe(active.scope).steps[active.index]
+        &self.scope_recipe(active.scope).steps[active.index]
     }
 
     fn open_first(&mut self) {
         let recipe = self.plan.root;
         let limits = self.plan.recipes[recipe].recipe.limits;
-        let scope = Scope {
+        let scope = RecipeScope {
             recipe,
             parent: None,
             path: String::new(),
@@ -120,27 +120,27 @@ impl Machine {
             failed: false,
             closed: false,
         };
-        self.open(scope);
+        self.open_scope(scope);
     }
 
-    fn open(&mut self, scope: Scope) {
+    fn open_scope(&mut self, scope: RecipeScope) {
         let name = self.plan.recipes[scope.recipe].recipe.name.clone();
-        self.record(Entry::Recipe { path: scope.path.clone(), name });
+        self.record_entry(RecipeRunEntry::Recipe { path: scope.path.clone(), name });
         self.ready.push(self.scopes.len());
         self.scopes.push(scope);
     }
 
     /// Goes on with a recipe as far as it goes without waiting.
-    fn advance(&mut self, id: usize) {
+    fn advance_scope(&mut self, id: usize) {
         loop {
             let scope = &self.scopes[id];
             if scope.closed || scope.group.iter().any(|active| !self.actives[*active].over) {
                 return;
             }
-            self.merge(id);
+            self.merge_group(id);
             let scope = &self.scopes[id];
-            if scope.over || scope.next >= self.recipe(id).steps.len() {
-                return self.close(id);
+            if scope.over || scope.next >= self.scope_recipe(id).steps.len() {
+                return self.close_scope(id);
             }
             if self.interrupted.is_some() {
                 return;
@@ -150,7 +150,7 @@ impl Machine {
     }
 
     /// Takes over what the steps of the last group have brought, in the order of the file.
-    fn merge(&mut self, id: usize) {
+    fn merge_group(&mut self, id: usize) {
         for active in std::mem::take(&mut self.scopes[id].group) {
             let step = self.step_of(active);
             let (name, fatal) = (step.output.clone(), step.fatal);
@@ -161,15 +161,16 @@ impl Machine {
             let scope = &mut self.scopes[id];
             for (name, value) in merge {
                 scope.changed.insert(name.clone());
-                scope.context.set(name, value);
+                scope.context.set_value(name, value);
             }
-            let stores = matches!(result.status, Status::Completed | Status::Degraded) || dry;
+            let stores =
+                matches!(result.status, StepResultStatus::Completed | StepResultStatus::Degraded) || dry;
             if let Some(name) = name.filter(|_| stores) {
-                let value = if dry { Value::string(DRY) } else { stored(&result) };
+                let value = if dry { RecipeValue::from_string(DRY) } else { stored_value(&result) };
                 scope.changed.insert(name.clone());
-                scope.context.set(name, value);
+                scope.context.set_value(name, value);
             }
-            if result.status == Status::Failed && fatal {
+            if result.status == StepResultStatus::Failed && fatal {
                 scope.over = true;
                 scope.failed = true;
             }
@@ -180,7 +181,7 @@ impl Machine {
     /// The next step, or the next neighbours of one group, begin.
     fn begin_next(&mut self, id: usize) {
         let scope = &self.scopes[id];
-        let steps = &self.recipe(id).steps;
+        let steps = &self.scope_recipe(id).steps;
         let first = scope.next;
         let group = &steps[first].parallel_group;
         let together =
@@ -190,7 +191,7 @@ impl Machine {
         let context = scope.context.clone();
         let members: Vec<usize> = (first..first + count)
             .map(|index| {
-                self.actives.push(Active::new(
+                self.actives.push(ActiveRecipeStep::new(
                     id,
                     index,
                     format!("{prefix}{index}"),
@@ -203,36 +204,36 @@ impl Machine {
         self.scopes[id].next += count;
         self.scopes[id].group.clone_from(&members);
         for member in members {
-            self.begin(member);
+            self.begin_step(member);
         }
     }
 
-    fn begin(&mut self, id: usize) {
+    fn begin_step(&mut self, id: usize) {
         let step = self.step_of(id);
         let (step_id, kind) = (step.id.clone(), step.kind.name());
-        if let Some(reason) = self.unwanted(step) {
-            let skipped = StepResult::new(&step_id, kind, Status::Skipped);
-            return self.over(id, StepResult { skipped_reason: Some(reason), ..skipped });
+        if let Some(reason) = self.exclusion_reason(step) {
+            let skipped = StepResult::new(&step_id, kind, StepResultStatus::Skipped);
+            return self.settle_step(id, StepResult { skipped_reason: Some(reason), ..skipped });
         }
         if self.settings.dry_run {
-            let result = dry(step);
-            return self.over(id, result);
+            let result = dry_result(step);
+            return self.settle_step(id, result);
         }
         if let Some(result) = self.settings.done.ended.remove(&self.actives[id].path) {
-            return self.replay(id, result);
+            return self.replay_step(id, result);
         }
-        self.record(Entry::Begin {
+        self.record_entry(RecipeRunEntry::Begin {
             path: self.actives[id].path.clone(),
             step: step_id,
             kind: kind.to_owned(),
         });
-        if !self.hook(id, Phase::Before) {
+        if !self.start_hook(id, RecipeStepPhase::Before) {
             self.judge_condition(id);
         }
     }
 
-    /// Why the tags leave a step out, if they do.
-    fn unwanted(&self, step: &Step) -> Option<String> {
+    /// The reason that the tags leave a step out, if they do.
+    fn exclusion_reason(&self, step: &RecipeStep) -> Option<String> {
         let of = |tags: &[String]| step.when_tags.iter().find(|tag| tags.contains(tag)).cloned();
         if let Some(tag) = of(&self.settings.exclude_tags) {
             return Some(format!("its tag {tag} is excluded"));
@@ -243,16 +244,18 @@ impl Machine {
     }
 
     /// A step that an earlier runner has done. A recipe is gone through again, for what it left in names: nothing of it runs.
-    fn replay(&mut self, id: usize, result: StepResult) {
-        if matches!(self.step_of(id).kind, StepKind::Recipe { .. }) && result.status != Status::Skipped {
+    fn replay_step(&mut self, id: usize, result: StepResult) {
+        if matches!(self.step_of(id).kind, StepKind::Recipe { .. })
+            && result.status != StepResultStatus::Skipped
+        {
             self.actives[id].replayed = Some(result);
-            return self.work(id);
+            return self.start_work(id);
         }
-        if result.status != Status::Skipped {
+        if result.status != StepResultStatus::Skipped {
             // What it counted for then, it counts for now.
-            let _ = self.count(id);
+            let _ = self.count_step(id);
         }
-        self.over(id, result);
+        self.settle_step(id, result);
     }
 
     fn judge_condition(&mut self, id: usize) {
@@ -261,32 +264,32 @@ impl Machine {
             None => Ok(true),
             Some(Err(diagnostic)) => Err(diagnostic.message.clone()),
             Some(Ok(condition)) => {
-                condition.eval(&self.actives[id].context).map_err(|error| error.to_string())
+                condition.is_met(&self.actives[id].context).map_err(|error| error.to_string())
             }
         };
         let (step_id, kind) = (step.id.clone(), step.kind.name());
         match judged {
-            Ok(true) => self.work(id),
+            Ok(true) => self.start_work(id),
             Ok(false) => {
-                let skipped = StepResult::new(&step_id, kind, Status::Skipped);
+                let skipped = StepResult::new(&step_id, kind, StepResultStatus::Skipped);
                 let skipped_reason = Some("its condition does not hold".to_owned());
-                self.finish(id, StepResult { skipped_reason, ..skipped });
+                self.finish_step(id, StepResult { skipped_reason, ..skipped });
             }
             Err(error) => {
                 let error = format!("Condition error: {error}");
-                self.finish(id, StepResult::failed(&step_id, kind, error));
+                self.finish_step(id, StepResult::from_failure(&step_id, kind, error));
             }
         }
     }
 
-    fn fail(&mut self, id: usize, error: impl Into<String>) {
+    fn fail_step(&mut self, id: usize, error: impl Into<String>) {
         let step = self.step_of(id);
-        let result = StepResult::failed(&step.id, step.kind.name(), error);
-        self.finish(id, result);
+        let result = StepResult::from_failure(&step.id, step.kind.name(), error);
+        self.finish_step(id, result);
     }
 
     /// Counts a step for every recipe that it is in; `Err` names the one whose limit is reached, and the way there.
-    fn count(&mut self, id: usize) -> Result<(), String> {
+    fn count_step(&mut self, id: usize) -> Result<(), String> {
         let mut scope = Some(self.actives[id].scope);
         let mut reached = None;
         while let Some(at) = scope {
@@ -302,18 +305,18 @@ impl Machine {
             None => Ok(()),
             Some((at, limit)) => Err(format!(
                 "Total step limit ({limit}) of recipe '{}' exceeded at {}; raise recursion.max_total_steps",
-                self.recipe(at).name,
-                self.way(id)
+                self.scope_recipe(at).name,
+                self.step_trail(id)
             )),
         }
     }
 
     /// The way to a step: recipes and steps from the first one on.
-    fn way(&self, id: usize) -> String {
+    fn step_trail(&self, id: usize) -> String {
         let mut parts = vec![self.step_of(id).id.clone()];
         let mut scope = self.actives[id].scope;
         loop {
-            parts.push(self.recipe(scope).name.clone());
+            parts.push(self.scope_recipe(scope).name.clone());
             let Some(parent) = self.scopes[scope].parent else { break };
             parts.push(self.step_of(parent).id.clone());
             scope = self.actives[parent].scope;
@@ -323,7 +326,7 @@ impl Machine {
     }
 
     /// The step is over; its recipe may go on.
-    fn over(&mut self, id: usize, result: StepResult) {
+    fn settle_step(&mut self, id: usize, result: StepResult) {
         let active = &mut self.actives[id];
         active.result = Some(result);
         active.over = true;
@@ -332,24 +335,24 @@ impl Machine {
     }
 
     /// A recipe has come to its end.
-    fn close(&mut self, id: usize) {
+    fn close_scope(&mut self, id: usize) {
         let scope = &mut self.scopes[id];
         scope.closed = true;
         let (success, parent) = (!scope.failed, scope.parent);
         let path = scope.path.clone();
         match parent {
             None => {
-                self.record(Entry::RecipeEnd { path, success });
-                self.done(success);
+                self.record_entry(RecipeRunEntry::RecipeEnd { path, success });
+                self.finish_run(success);
             }
             Some(parent) => {
-                self.record(Entry::RecipeEnd { path, success });
+                self.record_entry(RecipeRunEntry::RecipeEnd { path, success });
                 self.inner_ended(parent, id);
             }
         }
     }
 
-    fn done(&mut self, success: bool) {
+    fn finish_run(&mut self, success: bool) {
         self.finished = true;
         let signal = self.interrupted.filter(|_| !success);
         let mut results =
@@ -358,7 +361,7 @@ impl Machine {
             for active in &scope.group {
                 let step = self.step_of(*active);
                 let error = format!("ended by signal {signal}; a resume runs it again");
-                let failed = StepResult::failed(&step.id, step.kind.name(), error);
+                let failed = StepResult::from_failure(&step.id, step.kind.name(), error);
                 results.push(self.actives[*active].result.clone().unwrap_or(failed));
             }
         }
@@ -378,15 +381,18 @@ impl Machine {
     }
 }
 
-/// What a name gets that holds a step's output.
-fn stored(result: &StepResult) -> Value {
-    let found =
-        if result.json { Value::from_json(result.exact.as_ref().unwrap_or(&result.output)) } else { None };
-    found.unwrap_or_else(|| Value::output(&*result.output))
+/// Returns the value for a name that holds a step's output.
+fn stored_value(result: &StepResult) -> RecipeValue {
+    let found = if result.json {
+        RecipeValue::from_json(result.exact.as_ref().unwrap_or(&result.output))
+    } else {
+        None
+    };
+    found.unwrap_or_else(|| RecipeValue::from_output(&*result.output))
 }
 
-/// What a dry run says of a step.
-fn dry(step: &Step) -> StepResult {
+/// Returns the result of a step in a dry run.
+fn dry_result(step: &RecipeStep) -> StepResult {
     let output = if step.parse_json {
         serde_json::json!({ "dry_run": true, "step": step.id }).to_string()
     } else if step.parallel_group.is_some() {
@@ -394,6 +400,6 @@ fn dry(step: &Step) -> StepResult {
     } else {
         "[dry run]".to_owned()
     };
-    let result = StepResult::new(&step.id, step.kind.name(), Status::Skipped);
+    let result = StepResult::new(&step.id, step.kind.name(), StepResultStatus::Skipped);
     StepResult { output: output.into(), skipped_reason: Some("dry run".to_owned()), ..result }
 }

@@ -1,4 +1,4 @@
-//! Running a plan: what is to be done when is decided by [`Machine`], which knows no process and no clock; [`drive`] carries it out.
+//! Running a plan: what is to be done when is decided by [`RecipeMachine`], which knows no process and no clock; [`drive_run`] carries it out.
 
 mod agent_step;
 mod bounds;
@@ -19,53 +19,53 @@ use std::time::Duration;
 
 use amplihack_agent::event::FailKind;
 use amplihack_session::RunEnd;
-use amplihack_utils::sys::Exit;
+use amplihack_utils::sys::ProcessExit;
 
-pub use agent_step::{AgentDoor, Launcher, Own};
-pub use bounds::{RecipeBounds, usage};
-pub use drive::{RunError, World, drive};
-pub use environment::depth;
-pub(crate) use environment::of_scripts as scripts_environment;
-pub use execute::{ExecuteError, Execution, dry_run, execute, replay, sources};
-pub use machine::Machine;
-pub(crate) use preflight::preflight;
+pub use agent_step::{AgentDoor, StepLaunchConfig, StepLauncherProgram};
+pub use bounds::{RecipeBounds, total_usage};
+pub use drive::{RecipeRunError, RecipeRunResources, drive_run};
+pub use environment::check_depth;
+pub(crate) use environment::scripts_environment;
+pub use execute::{ExecuteError, RecipeExecution, dry_run, execute_run, plan_sources, replay_run};
+pub use machine::RecipeMachine;
+pub(crate) use preflight::preflight_faults;
 
-use crate::journal::Entry;
+use crate::journal::RecipeRunEntry;
 use crate::result::{RunResult, StepResult};
-use crate::script::Prepared;
-pub(crate) use process::warnings;
+use crate::script::PreparedRecipeScript;
+pub(crate) use process::parse_warnings;
 
-/// How a run is to go.
+/// The settings of a run.
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub struct RecipeRunSettings {
     /// The run's id.
     pub run_id: String,
-    /// Where steps run.
+    /// The working directory of the run's steps.
     pub cwd: PathBuf,
     /// Nothing is started.
     pub dry_run: bool,
-    /// What agents changed is staged, unless the step says otherwise.
+    /// True if agents' changes are staged, unless the step has its own setting.
     pub auto_stage: bool,
     /// Steps with tags run only if one of theirs is here; empty: all do.
     pub include_tags: Vec<String>,
     /// Steps with one of these tags do not run.
     pub exclude_tags: Vec<String>,
-    /// How long a step may take that does not say so itself.
+    /// The longest time that a step without its own limit may take.
     pub step_timeout: Option<Duration>,
     /// Recipes inside recipes, where the first recipe does not say.
     pub max_depth: u32,
     /// Steps in all, where the first recipe does not say.
     pub max_total_steps: u32,
-    /// What to do about rate limits.
-    pub retry: Retry,
-    /// What an earlier runner of this run has done.
-    pub done: Done,
+    /// The retries after rate limits.
+    pub retry: RateLimitRetry,
+    /// The work that an earlier runner of this run has done.
+    pub done: CompletedRecipeWork,
 }
 
-/// When an agent is asked again that met a rate limit.
+/// The retries of an agent that met a rate limit.
 #[derive(Debug, Clone, Copy)]
-pub struct Retry {
-    /// How often, at most.
+pub struct RateLimitRetry {
+    /// The most retries.
     pub times: u32,
     /// The first pause; each further one is twice as long.
     pub base: Duration,
@@ -75,7 +75,7 @@ pub struct Retry {
     pub fallback_auto: bool,
 }
 
-impl Default for Retry {
+impl Default for RateLimitRetry {
     fn default() -> Self {
         Self {
             times: 5,
@@ -86,27 +86,27 @@ impl Default for Retry {
     }
 }
 
-impl Retry {
+impl RateLimitRetry {
     /// The pause before attempt number `attempt`, of which the first is 1.
-    fn pause(&self, attempt: u32) -> Duration {
+    fn pause_before(&self, attempt: u32) -> Duration {
         let doubled =
             self.base.saturating_mul(1_u32.checked_shl(attempt.saturating_sub(2)).unwrap_or(u32::MAX));
         doubled.min(self.longest)
     }
 }
 
-/// What an earlier runner of a run has done, out of its journal.
+/// The work that an earlier runner of a run has done, out of its journal.
 #[derive(Debug, Clone, Default)]
-pub struct Done {
+pub struct CompletedRecipeWork {
     /// Ends that were recorded, by the step's path.
     pub ended: BTreeMap<String, StepResult>,
-    /// How often something was launched for a step, by its path.
+    /// Number of launches for a step, by its path.
     pub launches: BTreeMap<String, u32>,
-    /// What has ended although the journal of the run does not say so, by the step's path: the name of a program's files in the
+    /// Finished work that the journal of the run does not have, by the step's path: the name of a program's files in the
     /// spool, or an agent's session.
     pub adopt: BTreeMap<String, String>,
-    /// What its agents used, those of steps that are done again included.
-    pub used: amplihack_agent::event::Totals,
+    /// The usage of the run's agents, those of steps that are done again included.
+    pub used: amplihack_agent::event::UsageTotals,
 }
 
 /// The name of one thing that was spawned.
@@ -114,49 +114,49 @@ pub type TaskId = usize;
 
 /// Something to be done outside of the machine.
 #[derive(Debug, Clone)]
-pub struct Task {
-    /// Its name for [`StepInput::Ended`].
+pub struct RecipeTask {
+    /// The task's id for [`StepInput::Ended`].
     pub id: TaskId,
     /// The step's path.
     pub path: String,
     /// The name of its files; no other task's.
     pub name: String,
-    /// How long to wait before.
+    /// The pause before the task is begun.
     pub delay: Duration,
-    /// What to do.
-    pub work: Work,
-    /// It was done by an earlier runner: its end is in the spool under this name.
+    /// The work of the task.
+    pub work: RecipeTaskWork,
+    /// The name under which the spool has the task's end, if an earlier runner did the task.
     pub adopt: Option<String>,
 }
 
-/// What is to be done.
+/// The work of a task.
 #[derive(Debug, Clone)]
-pub enum Work {
+pub enum RecipeTaskWork {
     /// A script: the step's own, a hook, staging.
     Script {
         /// For bash.
-        prepared: Prepared,
-        /// Where.
+        prepared: PreparedRecipeScript,
+        /// The working directory of the script.
         cwd: PathBuf,
-        /// How long it may take.
+        /// The longest time that the script may take; `None` is no limit.
         timeout: Option<Duration>,
     },
     /// A question to an agent.
-    Agent(Ask),
+    Agent(StepAgentQuestion),
 }
 
 /// A question to an agent.
 #[derive(Debug, Clone)]
-pub struct Ask {
+pub struct StepAgentQuestion {
     /// The prompt.
     pub prompt: String,
     /// The text of the agent's definition.
     pub definition: Option<String>,
     /// The model.
     pub model: Option<String>,
-    /// Where.
+    /// The working directory of the agent.
     pub cwd: PathBuf,
-    /// How long it may take.
+    /// The longest time that the agent may take; `None` is no limit.
     pub timeout: Option<Duration>,
 }
 
@@ -177,10 +177,10 @@ pub enum TaskResult {
 #[derive(Debug, Clone, Default)]
 pub struct ScriptOutput {
     /// The exit, if it is known.
-    pub exit: Option<Exit>,
-    /// Whether its time was up.
+    pub exit: Option<ProcessExit>,
+    /// True if the script was ended at its time limit.
     pub timed_out: bool,
-    /// Its output without blanks around it.
+    /// The output of the script without blanks around it.
     pub output: String,
     /// Bytes of the whole output, if `output` has not all of it.
     pub output_bytes: Option<u64>,
@@ -212,31 +212,31 @@ pub struct AgentAnswer {
 }
 
 impl AgentAnswer {
-    /// Whether the run failed because of a rate limit.
+    /// Reports whether the run failed because of a rate limit.
     pub fn is_rate_limited(&self) -> bool {
         self.run.event.kind == Some(FailKind::RateLimit)
     }
 }
 
-/// What the machine is told.
+/// An input of the machine.
 #[derive(Debug)]
 pub enum StepInput {
     /// The first input.
     Start,
     /// A task has ended.
     Ended(TaskId, TaskResult),
-    /// This process received the signal: nothing new is begun, and what runs is being ended.
+    /// A signal to this process: nothing new is begun, and all that runs is being ended.
     Interrupted(i32),
 }
 
-/// What the machine wants done, in this order.
+/// An output of the machine, to be carried out in order.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "each output is taken at once; there is no list of many")]
 pub enum StepOutput {
     /// To be written down before anything that follows.
-    Record(Entry),
+    Record(RecipeRunEntry),
     /// To be begun.
-    Spawn(Task),
+    Spawn(RecipeTask),
     /// The run is over. Nothing follows.
     Done(Box<RunResult>),
 }

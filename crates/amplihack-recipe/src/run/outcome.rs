@@ -1,25 +1,25 @@
-//! What the end of a program or an agent means for its step.
+//! The results of steps from the ends of their programs and agents.
 
-use amplihack_utils::sys::Exit;
+use amplihack_utils::sys::ProcessExit;
 
 use super::{AgentAnswer, ScriptOutput, TaskResult};
-use crate::model::Step;
-use crate::result::{Status, StepResult};
+use crate::model::RecipeStep;
+use crate::result::{StepResult, StepResultStatus};
 
 /// The result of a script.
-pub(super) fn of_program(step: &Step, kind: &str, end: ScriptOutput) -> StepResult {
-    let mut result = StepResult::new(&step.id, kind, Status::Completed);
-    if let Some(why) = why(step, &end) {
-        result.status = Status::Failed;
+pub(super) fn program_result(step: &RecipeStep, kind: &str, end: ScriptOutput) -> StepResult {
+    let mut result = StepResult::new(&step.id, kind, StepResultStatus::Completed);
+    if let Some(why) = failure_reason(step, &end) {
+        result.status = StepResultStatus::Failed;
         let error = end.error.trim();
         result.error = if error.is_empty() { why } else { format!("{why}: {error}") };
     }
     match end.exit {
-        Some(Exit::Code(code)) => result.exit_code = Some(code),
-        Some(Exit::Signal(signal)) => result.signal = Some(signal),
+        Some(ProcessExit::Code(code)) => result.exit_code = Some(code),
+        Some(ProcessExit::Signal(signal)) => result.signal = Some(signal),
         None => {}
     }
-    if result.status == Status::Failed && step.output.is_some() {
+    if result.status == StepResultStatus::Failed && step.output.is_some() {
         // What a name would have held is no result of a failure; its end is a part of the reason.
         let said = end.output.get(end.output.floor_char_boundary(end.output.len().saturating_sub(TAIL))..);
         if let Some(said) = said.filter(|said| !said.is_empty()) {
@@ -35,36 +35,36 @@ pub(super) fn of_program(step: &Step, kind: &str, end: ScriptOutput) -> StepResu
 /// As much of standard output as an error's text has.
 const TAIL: usize = 2000;
 
-/// Why a program failed, if it did.
-fn why(step: &Step, end: &ScriptOutput) -> Option<String> {
+/// The reason that a program failed, if it did.
+fn failure_reason(step: &RecipeStep, end: &ScriptOutput) -> Option<String> {
     if end.timed_out {
         let limit = step.timeout.map(|limit| format!(" after {}s", limit.as_secs())).unwrap_or_default();
         return Some(format!("Command timed out{limit}"));
     }
     match end.exit {
-        Some(Exit::Code(0)) if end.lost => {
+        Some(ProcessExit::Code(0)) if end.lost => {
             Some("Command's output is lost: no room for it on the disk".to_owned())
         }
-        Some(Exit::Code(0)) => None,
-        Some(Exit::Code(code)) => Some(format!("Command failed (exit {code})")),
-        Some(Exit::Signal(signal)) => Some(format!(
+        Some(ProcessExit::Code(0)) => None,
+        Some(ProcessExit::Code(code)) => Some(format!("Command failed (exit {code})")),
+        Some(ProcessExit::Signal(signal)) => Some(format!(
             "Command was killed by signal {signal} ({})",
-            crate::signal::name(signal).unwrap_or("another signal")
+            crate::signal::signal_name(signal).unwrap_or("another signal")
         )),
         None => Some("Command's end is not known: what watched over it was killed".to_owned()),
     }
 }
 
 /// The result of an agent's run.
-pub(super) fn of_agent(step: &Step, kind: &str, end: AgentAnswer) -> StepResult {
-    let mut result = StepResult::new(&step.id, kind, Status::Completed);
+pub(super) fn agent_result(step: &RecipeStep, kind: &str, end: AgentAnswer) -> StepResult {
+    let mut result = StepResult::new(&step.id, kind, StepResultStatus::Completed);
     if let Some(failure) = end.failure {
-        result.status = Status::Failed;
+        result.status = StepResultStatus::Failed;
         result.error = failure;
     }
     match end.run.exit() {
-        Some(Exit::Code(code)) => result.exit_code = Some(code),
-        Some(Exit::Signal(signal)) => result.signal = Some(signal),
+        Some(ProcessExit::Code(code)) => result.exit_code = Some(code),
+        Some(ProcessExit::Signal(signal)) => result.signal = Some(signal),
         None => {}
     }
     result.output = end.text.into();
@@ -73,11 +73,13 @@ pub(super) fn of_agent(step: &Step, kind: &str, end: AgentAnswer) -> StepResult 
 }
 
 /// An end of whatever kind.
-pub(super) fn of_any(step: &Step, kind: &str, end: TaskResult) -> StepResult {
+pub(super) fn task_result(step: &RecipeStep, kind: &str, end: TaskResult) -> StepResult {
     match end {
-        TaskResult::Script(end) => of_program(step, kind, end),
-        TaskResult::Agent(end) => of_agent(step, kind, *end),
-        TaskResult::Interrupted => StepResult::failed(&step.id, kind, "ended by a signal to the runner"),
-        TaskResult::NotStarted(error) => StepResult::failed(&step.id, kind, error),
+        TaskResult::Script(end) => program_result(step, kind, end),
+        TaskResult::Agent(end) => agent_result(step, kind, *end),
+        TaskResult::Interrupted => {
+            StepResult::from_failure(&step.id, kind, "ended by a signal to the runner")
+        }
+        TaskResult::NotStarted(error) => StepResult::from_failure(&step.id, kind, error),
     }
 }

@@ -1,31 +1,31 @@
-//! What a recipe asks of its values before the first step.
+//! The checks on a recipe's values before the first step.
 
 use std::fmt::Write as _;
 use std::path::Path;
 
-use crate::context::Context;
-use crate::model::{Check, Recipe};
+use crate::context::RecipeContext;
+use crate::model::{ContextCheck, Recipe};
 
-/// What is wrong with the values of `context`, all of it at once; paths are seen from `cwd`.
-pub(crate) fn preflight(recipe: &Recipe, context: &Context, cwd: &Path) -> Option<String> {
+/// Returns every fault of the values of `context`, in one text; paths are seen from `cwd`.
+pub(crate) fn preflight_faults(recipe: &Recipe, context: &RecipeContext, cwd: &Path) -> Option<String> {
     let mut faults = Vec::new();
     for (name, check) in &recipe.context_validation {
-        let text = context.lookup(name).map(|value| value.text().to_owned()).unwrap_or_default();
+        let text = context.lookup_path(name).map(|value| value.text().to_owned()).unwrap_or_default();
         let path = cwd.join(text.trim());
         let fault = match check {
-            Check::Nonempty if text.trim().is_empty() => {
+            ContextCheck::Nonempty if text.trim().is_empty() => {
                 Some(format!("'{name}' is required but empty or missing"))
             }
-            Check::Path if text.trim().is_empty() => {
+            ContextCheck::Path if text.trim().is_empty() => {
                 Some(format!("'{name}' is required (must be a valid path)"))
             }
-            Check::Path if !path.exists() => {
+            ContextCheck::Path if !path.exists() => {
                 Some(format!("'{name}' path '{}' does not exist", path.display()))
             }
-            Check::GitRepo if text.trim().is_empty() => {
+            ContextCheck::GitRepo if text.trim().is_empty() => {
                 Some(format!("'{name}' is required (must be a git repo path)"))
             }
-            Check::GitRepo if !in_repository(&path) => {
+            ContextCheck::GitRepo if !in_repository(&path) => {
                 Some(format!("'{name}' path '{}' is not a git repository", path.display()))
             }
             _ => None,
@@ -43,7 +43,7 @@ pub(crate) fn preflight(recipe: &Recipe, context: &Context, cwd: &Path) -> Optio
     Some(text + "give these values with --set (or -c) and try again")
 }
 
-/// Whether a directory is in a work tree, or is a bare repository.
+/// Reports whether a directory is in a work tree, or is a bare repository.
 fn in_repository(path: &Path) -> bool {
     let Ok(path) = path.canonicalize() else { return false };
     let is_bare = |path: &Path| ["HEAD", "objects", "refs"].iter().all(|name| path.join(name).exists());

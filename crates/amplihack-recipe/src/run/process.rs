@@ -5,14 +5,14 @@ use std::io::{self, Write as _};
 use std::path::Path;
 use std::time::Duration;
 
-use amplihack_session::step::{Background, Spooled, StepProgram, StepRun, StepSpec};
-use amplihack_session::{Deadline, EndCause};
-use amplihack_utils::fs::{Durability, write_atomic_with};
+use amplihack_session::step::{SpooledFile, StepBackground, StepProgram, StepRun, StepSpec};
+use amplihack_session::{DeadlineKind, EndCause};
+use amplihack_utils::fs::{WriteDurability, write_atomic_with};
 use amplihack_utils::sys::{Signal, StepRecord};
 use tokio::sync::watch;
 
-use super::{ScriptOutput, TaskResult, World};
-use crate::script::{Prepared, VALUES};
+use super::{RecipeRunResources, ScriptOutput, TaskResult};
+use crate::script::{PreparedRecipeScript, VALUES};
 
 /// As much of an output as a step's result has.
 const OUTPUT: usize = 10_000_000;
@@ -21,36 +21,36 @@ const ERROR: usize = 4_000;
 /// The longest script that is an argument; the kernel's limit is a little more.
 const SCRIPT: usize = 100_000;
 
-/// What runs scripts.
+/// The program that runs scripts.
 const BASH: &str = "/bin/bash";
 
-/// What came of a program.
-pub(super) struct Ran {
+/// The result of a task that has ended, with the processes that it left in the background.
+pub(super) struct FinishedRecipeTask {
     pub(super) ended: TaskResult,
-    pub(super) background: Option<Background>,
+    pub(super) background: Option<StepBackground>,
 }
 
-impl From<TaskResult> for Ran {
+impl From<TaskResult> for FinishedRecipeTask {
     fn from(ended: TaskResult) -> Self {
         Self { ended, background: None }
     }
 }
 
 /// The program that runs `prepared`, and the files that it needs, which are removed when it has ended.
-pub(super) fn script(
-    world: &World,
+pub(super) fn script_program(
+    world: &RecipeRunResources,
     name: &str,
-    prepared: &Prepared,
+    prepared: &PreparedRecipeScript,
     cwd: &Path,
-) -> io::Result<(StepProgram, Files)> {
-    let mut files = Files::default();
+) -> io::Result<(StepProgram, RecipeStepFiles)> {
+    let mut files = RecipeStepFiles::default();
     let mut environment = world.scripts.clone();
     for (name, value) in &prepared.env {
-        environment.set(name, value);
+        environment.set_variable(name, value);
     }
     if !prepared.large.is_empty() {
         let path = files.write_with(world, &format!("{name}.values"), |file| prepared.write_large(file))?;
-        environment.set(VALUES, path);
+        environment.set_variable(VALUES, path);
     }
     let arguments = if prepared.text.len() > SCRIPT {
         let path = files.write(world, &format!("{name}.sh"), prepared.text.as_bytes())?;
@@ -63,27 +63,32 @@ pub(super) fn script(
 
 /// Private files that are removed when this is dropped.
 #[derive(Default)]
-pub(super) struct Files(Vec<std::path::PathBuf>);
+pub(super) struct RecipeStepFiles(Vec<std::path::PathBuf>);
 
-impl Files {
-    pub(super) fn write(&mut self, world: &World, name: &str, contents: &[u8]) -> io::Result<&Path> {
+impl RecipeStepFiles {
+    pub(super) fn write(
+        &mut self,
+        world: &RecipeRunResources,
+        name: &str,
+        contents: &[u8],
+    ) -> io::Result<&Path> {
         self.write_with(world, name, |file| file.write_all(contents))
     }
 
     fn write_with(
         &mut self,
-        world: &World,
+        world: &RecipeRunResources,
         name: &str,
         write: impl FnOnce(&mut File) -> io::Result<()>,
     ) -> io::Result<&Path> {
         let path = world.directory.join("steps").join(name);
-        write_atomic_with(&path, 0o600, Durability::Process, write)?;
+        write_atomic_with(&path, 0o600, WriteDurability::Process, write)?;
         self.0.push(path);
         self.0.last().map(std::path::PathBuf::as_path).ok_or_else(|| io::ErrorKind::Other.into())
     }
 }
 
-impl Drop for Files {
+impl Drop for RecipeStepFiles {
     fn drop(&mut self) {
         for path in &self.0 {
             if let Err(error) = std::fs::remove_file(path) {
@@ -94,13 +99,13 @@ impl Drop for Files {
 }
 
 /// Runs `program` to its end, or until this process is told to stop.
-pub(super) async fn run(
-    world: &World,
+pub(super) async fn run_program(
+    world: &RecipeRunResources,
     name: &str,
     program: &StepProgram,
     timeout: Option<Duration>,
     mut stop: watch::Receiver<Option<Signal>>,
-) -> Ran {
+) -> FinishedRecipeTask {
     let cwd = &program.directory;
     if !cwd.is_dir() {
         let error =
@@ -113,50 +118,55 @@ pub(super) async fn run(
         Err(error) => return TaskResult::NotStarted(error.to_string()).into(),
     };
     let told = tokio::select! {
-        ended = run.ended() => Err(ended),
+        ended = run.wait_for_end() => Err(ended),
         changed = stop.wait_for(Option::is_some) => Ok(changed.ok().and_then(|signal| *signal)),
     };
     let ended = match told {
         Err(ended) => ended,
         Ok(signal) => {
             // It is told once; from here on only its end is waited for.
-            run.end(signal.unwrap_or(Signal::TERM));
-            run.ended().await
+            run.end_on_signal(signal.unwrap_or(Signal::TERM));
+            run.wait_for_end().await
         }
     };
     if let Err(error) = ended {
         return TaskResult::NotStarted(error.to_string()).into();
     }
-    let end = run.finish();
+    let end = run.into_output();
     let cause = end.cause;
     let interrupted =
         matches!(cause, EndCause::Interrupted(_)) && end.record.is_none_or(|record| record.ended_by_us);
     let ended = if interrupted {
         TaskResult::Interrupted
     } else {
-        said(end.record, matches!(cause, EndCause::Deadline(Deadline::Total)), &end.outputs)
+        read_outputs(end.record, matches!(cause, EndCause::Deadline(DeadlineKind::Total)), &end.outputs)
     };
-    Ran { ended, background: end.background }
+    FinishedRecipeTask { ended, background: end.background }
 }
 
-/// What a program that an earlier runner started has said, if its end is in the spool.
-pub(super) fn adopted(world: &World, name: &str) -> Option<TaskResult> {
-    let record = world.spool.record(name)?;
-    let outputs = world.spool.outputs(name, &record).ok()?;
-    Some(said(Some(record), false, &outputs))
+/// Reads the result of a program that an earlier runner started, if its end is in the spool.
+pub(super) fn adopt_program(world: &RecipeRunResources, name: &str) -> Option<TaskResult> {
+    let record = world.spool.read_record(name)?;
+    let outputs = world.spool.open_outputs(name, &record).ok()?;
+    Some(read_outputs(Some(record), false, &outputs))
 }
 
-fn said(record: Option<StepRecord>, timed_out: bool, outputs: &[Spooled; 2]) -> TaskResult {
-    let read =
-        || Ok::<_, io::Error>((outputs[0].head(OUTPUT)?, outputs[1].tail(ERROR)?, warned(&outputs[1])?));
+fn read_outputs(record: Option<StepRecord>, timed_out: bool, outputs: &[SpooledFile; 2]) -> TaskResult {
+    let read = || {
+        Ok::<_, io::Error>((
+            outputs[0].read_head(OUTPUT)?,
+            outputs[1].read_tail(ERROR)?,
+            spooled_warnings(&outputs[1])?,
+        ))
+    };
     match read() {
         Err(error) => TaskResult::NotStarted(format!("the step's output cannot be read back: {error}")),
         Ok((output, error, warnings)) => TaskResult::Script(ScriptOutput {
             exit: record.map(|record| record.exit),
             timed_out,
-            output: trimmed(text(output)),
+            output: trim_blanks(lossy_text(output)),
             output_bytes: (outputs[0].len() > OUTPUT as u64).then(|| outputs[0].len()),
-            error: text(error),
+            error: lossy_text(error),
             warnings,
             lost: record.is_some_and(|record| record.lost),
         }),
@@ -167,17 +177,17 @@ fn said(record: Option<StepRecord>, timed_out: bool, outputs: &[Spooled; 2]) -> 
 const WARNED: usize = 32 * 1024;
 
 /// The warnings in what a program wrote to standard error, each once.
-fn warned(error: &Spooled) -> io::Result<Vec<String>> {
-    let mut said = error.head(WARNED)?;
+fn spooled_warnings(error: &SpooledFile) -> io::Result<Vec<String>> {
+    let mut said = error.read_head(WARNED)?;
     if error.len() > WARNED as u64 {
         said.push(b'\n');
-        said.extend(error.tail(WARNED)?);
+        said.extend(error.read_tail(WARNED)?);
     }
-    Ok(warnings(&text(said)))
+    Ok(parse_warnings(&lossy_text(said)))
 }
 
 /// The warnings of this project in `said`, as text behind their mark, each once.
-pub(crate) fn warnings(said: &str) -> Vec<String> {
+pub(crate) fn parse_warnings(said: &str) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     for warning in said.lines().filter_map(|line| line.strip_prefix("warning: ")) {
         if !found.iter().any(|known| known == warning) {
@@ -188,11 +198,11 @@ pub(crate) fn warnings(said: &str) -> Vec<String> {
 }
 
 /// Bytes that are no UTF-8 are replaced.
-fn text(bytes: Vec<u8>) -> String {
+fn lossy_text(bytes: Vec<u8>) -> String {
     String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }
 
-fn trimmed(mut text: String) -> String {
+fn trim_blanks(mut text: String) -> String {
     text.truncate(text.trim_end().len());
     let blanks = text.len() - text.trim_start().len();
     text.drain(..blanks);

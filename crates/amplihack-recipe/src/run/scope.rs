@@ -1,15 +1,15 @@
-//! What the machine knows of recipes and steps that it is in.
+//! The state of the recipes and steps that the machine is in.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use crate::context::Context;
+use crate::context::RecipeContext;
 use crate::result::{AgentRecord, StepResult};
-use crate::value::Value;
+use crate::value::RecipeValue;
 
 /// A recipe that is being run.
-pub(super) struct Scope {
-    /// Its number in the plan.
+pub(super) struct RecipeScope {
+    /// The number of the recipe in the plan.
     pub(super) recipe: usize,
     /// The step that it is inside of.
     pub(super) parent: Option<usize>,
@@ -17,7 +17,7 @@ pub(super) struct Scope {
     pub(super) path: String,
     /// Recipes above.
     pub(super) depth: u32,
-    pub(super) context: Context,
+    pub(super) context: RecipeContext,
     /// Names that have, or may have, another value than they had outside.
     pub(super) changed: BTreeSet<String>,
     /// The number of the step that comes next.
@@ -33,21 +33,21 @@ pub(super) struct Scope {
     /// No further step is begun.
     pub(super) over: bool,
     pub(super) failed: bool,
-    /// Its end was told.
+    /// True if the recipe's end was recorded.
     pub(super) closed: bool,
 }
 
 /// A step that is being done.
-pub(super) struct Active {
-    /// What the launches of its agent warned about, each once.
+pub(super) struct ActiveRecipeStep {
+    /// Warnings from the launches of the step's agent, each once.
     pub(super) warnings: Vec<String>,
     pub(super) scope: usize,
-    /// Its number in the recipe.
+    /// The number of the step in the recipe.
     pub(super) index: usize,
     pub(super) path: String,
-    /// What it knows: the scope's names when it began.
-    pub(super) context: Context,
-    pub(super) phase: Phase,
+    /// The context of the step: the scope's names when it began.
+    pub(super) context: RecipeContext,
+    pub(super) phase: RecipeStepPhase,
     pub(super) began: Duration,
     /// Times that something was launched for it.
     pub(super) launches: u32,
@@ -55,21 +55,21 @@ pub(super) struct Active {
     pub(super) attempt: u32,
     pub(super) asked: u32,
     pub(super) agent: Option<AgentRecord>,
-    /// Its result, once that is known.
+    /// The result of the step, once that is known.
     pub(super) result: Option<StepResult>,
     /// The step is over, its hooks too.
     pub(super) over: bool,
-    /// What the recipe inside has changed.
-    pub(super) merge: Vec<(String, Value)>,
-    /// What an agent is asked.
+    /// Names and values that the recipe inside has changed.
+    pub(super) merge: Vec<(String, RecipeValue)>,
+    /// The prompt for the step's agent.
     pub(super) prompt: String,
-    /// What an earlier runner has recorded of it, for a recipe that is gone through again.
+    /// The result that an earlier runner recorded, for a recipe that is gone through again.
     pub(super) replayed: Option<StepResult>,
 }
 
-/// What a step is at.
+/// The phase of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Phase {
+pub(super) enum RecipeStepPhase {
     Before,
     Work,
     /// An agent is asked for JSON once more.

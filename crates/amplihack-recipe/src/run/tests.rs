@@ -4,25 +4,25 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use amplihack_agent::event::{EndEvent, FailKind, Summary};
-use amplihack_session::{Evidence, RunEnd};
+use amplihack_agent::event::{EndEvent, FailKind, RunEndSummary};
+use amplihack_session::{EndEvidence, RunEnd};
 use amplihack_utils::env::Env;
-use amplihack_utils::sys::Exit;
+use amplihack_utils::sys::ProcessExit;
 
 use super::*;
-use crate::find::Discovery;
-use crate::plan::{Mode, compile};
-use crate::result::Status;
+use crate::find::RecipeDiscovery;
+use crate::plan::{PlanCompileMode, compile_plan};
+use crate::result::StepResultStatus;
 
 /// A machine for the recipe `text`, which may name the recipe `inner`.
-fn machine(text: &str, inner: &str, change: impl FnOnce(&mut Settings)) -> Machine {
+fn machine(text: &str, inner: &str, change: impl FnOnce(&mut RecipeRunSettings)) -> RecipeMachine {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("top.yaml");
     std::fs::write(&path, text).unwrap();
     std::fs::write(dir.path().join("inner.yaml"), inner).unwrap();
-    let discovery = Discovery::new(&Env::empty(), dir.path(), &[]);
-    let plan = compile(&path, &discovery, Mode::AsPredecessor, &[]).unwrap();
-    let mut settings = Settings {
+    let discovery = RecipeDiscovery::new(&Env::empty(), dir.path(), &[]);
+    let plan = compile_plan(&path, &discovery, PlanCompileMode::AsPredecessor, &[]).unwrap();
+    let mut settings = RecipeRunSettings {
         run_id: "run".to_owned(),
         cwd: Path::new("/nowhere").to_owned(),
         dry_run: false,
@@ -32,16 +32,19 @@ fn machine(text: &str, inner: &str, change: impl FnOnce(&mut Settings)) -> Machi
         step_timeout: None,
         max_depth: 6,
         max_total_steps: 100,
-        retry: Retry::default(),
-        done: Done::default(),
+        retry: RateLimitRetry::default(),
+        done: CompletedRecipeWork::default(),
     };
     change(&mut settings);
     let context = plan.root().recipe.context.clone();
-    Machine::new(Arc::new(plan), settings, context)
+    RecipeMachine::new(Arc::new(plan), settings, context)
 }
 
 /// Plays a machine to its end: `answer` says how each task ends. Tasks that are there together end in reverse.
-fn play(machine: &mut Machine, mut answer: impl FnMut(&Task) -> TaskResult) -> (RunResult, Vec<Entry>) {
+fn play(
+    machine: &mut RecipeMachine,
+    mut answer: impl FnMut(&RecipeTask) -> TaskResult,
+) -> (RunResult, Vec<RecipeRunEntry>) {
     let (mut tasks, mut entries) = (Vec::new(), Vec::new());
     let mut outputs = machine.step(Duration::ZERO, StepInput::Start);
     let mut result = None;
@@ -65,7 +68,7 @@ fn play(machine: &mut Machine, mut answer: impl FnMut(&Task) -> TaskResult) -> (
 
 fn code(code: i32, output: &str) -> TaskResult {
     TaskResult::Script(ScriptOutput {
-        exit: Some(Exit::Code(code)),
+        exit: Some(ProcessExit::Code(code)),
         output: output.to_owned(),
         ..ScriptOutput::default()
     })
@@ -85,14 +88,14 @@ fn answer_of(run: RunEnd) -> AgentAnswer {
 }
 
 fn said(text: &str) -> TaskResult {
-    let run = RunEnd::new(EndEvent::success(Summary::default()), Evidence::Record);
+    let run = RunEnd::new(EndEvent::of_success(RunEndSummary::default()), EndEvidence::Record);
     TaskResult::Agent(Box::new(AgentAnswer { text: text.to_owned(), ..answer_of(run) }))
 }
 
 /// What a script echoes is its output.
-fn echo(task: &Task) -> TaskResult {
+fn echo(task: &RecipeTask) -> TaskResult {
     match &task.work {
-        Work::Script { prepared, .. } => {
+        RecipeTaskWork::Script { prepared, .. } => {
             let mut text = prepared.text.clone();
             for (name, value) in &prepared.env {
                 text =
@@ -100,11 +103,11 @@ fn echo(task: &Task) -> TaskResult {
             }
             code(i32::from(text.contains("fail")), text.trim_start_matches("echo ").trim())
         }
-        Work::Agent(ask) => said(&ask.prompt),
+        RecipeTaskWork::Agent(ask) => said(&ask.prompt),
     }
 }
 
-fn statuses(result: &RunResult) -> Vec<(&str, Status)> {
+fn statuses(result: &RunResult) -> Vec<(&str, StepResultStatus)> {
     result.step_results.iter().map(|step| (step.step_id.as_str(), step.status)).collect()
 }
 
@@ -133,15 +136,15 @@ fn a_group_is_started_at_once_and_taken_over_in_the_order_of_the_file() {
 fn everything_is_recorded_before_it_is_started_and_before_the_next_begins() {
     let text = "name: n\nhooks: {pre_step: echo pre, post_step: echo post}\nsteps:\n  - {id: a, command: echo A}\n  - {id: b, command: fail}\n";
     let (result, entries) = play(&mut machine(text, "", |_| {}), echo);
-    assert_eq!(statuses(&result), [("a", Status::Completed), ("b", Status::Failed)]);
+    assert_eq!(statuses(&result), [("a", StepResultStatus::Completed), ("b", StepResultStatus::Failed)]);
     let told: Vec<String> = entries
         .iter()
         .map(|entry| match entry {
-            Entry::Recipe { name, .. } => format!("recipe {name}"),
-            Entry::Begin { step, .. } => format!("begin {step}"),
-            Entry::Launch { name, what, .. } => format!("launch {name} {what}"),
-            Entry::End { path, fatal, .. } => format!("end {path} {fatal}"),
-            Entry::RecipeEnd { success, .. } => format!("recipe end {success}"),
+            RecipeRunEntry::Recipe { name, .. } => format!("recipe {name}"),
+            RecipeRunEntry::Begin { step, .. } => format!("begin {step}"),
+            RecipeRunEntry::Launch { name, what, .. } => format!("launch {name} {what}"),
+            RecipeRunEntry::End { path, fatal, .. } => format!("end {path} {fatal}"),
+            RecipeRunEntry::RecipeEnd { success, .. } => format!("recipe end {success}"),
             other => format!("{other:?}"),
         })
         .collect();
@@ -172,7 +175,7 @@ fn what_is_done_is_not_started_again_and_its_values_are_there() {
     let ends: Vec<(String, StepResult)> = entries
         .into_iter()
         .filter_map(|entry| match entry {
-            Entry::End { path, result, .. } => Some((path, result)),
+            RecipeRunEntry::End { path, result, .. } => Some((path, result)),
             _ => None,
         })
         .collect();
@@ -201,17 +204,17 @@ fn what_is_done_is_not_started_again_and_its_values_are_there() {
 #[test]
 fn a_rate_limit_is_waited_for_and_nothing_else_is() {
     let text = "name: n\nsteps:\n  - {id: p, prompt: hi, model: m}\n";
-    let limited = |_: &Task| {
+    let limited = |_: &RecipeTask| {
         let failure = Some("too many requests".to_owned());
-        let run = RunEnd::failed(FailKind::RateLimit, "too many requests");
+        let run = RunEnd::from_failure(FailKind::RateLimit, "too many requests");
         TaskResult::Agent(Box::new(AgentAnswer { failure, ..answer_of(run) }))
     };
     let mut pauses = Vec::new();
     let mut models = Vec::new();
-    let retry = Retry { times: 4, fallback_auto: true, ..Retry::default() };
+    let retry = RateLimitRetry { times: 4, fallback_auto: true, ..RateLimitRetry::default() };
     let (result, _) = play(&mut machine(text, "", |settings| settings.retry = retry), |task| {
         pauses.push(task.delay.as_secs());
-        let Work::Agent(ask) = &task.work else { panic!("{task:?}") };
+        let RecipeTaskWork::Agent(ask) = &task.work else { panic!("{task:?}") };
         models.push(ask.model.clone().unwrap());
         limited(task)
     });
@@ -221,7 +224,7 @@ fn a_rate_limit_is_waited_for_and_nothing_else_is() {
     let mut asked = 0;
     let (result, _) = play(&mut machine(text, "", |_| {}), |_| {
         asked += 1;
-        let run = RunEnd::failed(FailKind::Agent, "no");
+        let run = RunEnd::from_failure(FailKind::Agent, "no");
         TaskResult::Agent(Box::new(AgentAnswer { failure: Some("no".into()), ..answer_of(run) }))
     });
     assert_eq!((asked, result.success), (1, false));
@@ -232,14 +235,14 @@ fn json_is_asked_for_once_more_of_agents_only() {
     let text = "name: n\nsteps:\n  - {id: p, prompt: hi, parse_json: true, output: p}\n  - {id: b, command: echo no, parse_json: true}\n";
     let mut asked = 0;
     let (result, _) = play(&mut machine(text, "", |_| {}), |task| match &task.work {
-        Work::Agent(ask) => {
+        RecipeTaskWork::Agent(ask) => {
             asked += 1;
             assert_eq!(ask.prompt.contains("JSON"), asked == 2);
             said(if asked == 2 { "{\"a\": 1.50}" } else { "no json" })
         }
-        Work::Script { .. } => echo(task),
+        RecipeTaskWork::Script { .. } => echo(task),
     });
-    assert_eq!(statuses(&result), [("p", Status::Completed), ("b", Status::Degraded)]);
+    assert_eq!(statuses(&result), [("p", StepResultStatus::Completed), ("b", StepResultStatus::Degraded)]);
     assert_eq!((asked, result.step_results[0].attempts), (2, Some(2)));
     assert_eq!(serde_json::to_string(&result.context).unwrap(), "{\"p\":{\"a\":1.50}}");
 }
@@ -255,7 +258,7 @@ fn limits_name_the_recipe_and_the_way() {
     let (result, entries) =
         play(&mut machine("name: top\nsteps:\n  - {id: r, recipe: inner}\n", itself, |_| {}), echo);
     assert!(!result.success);
-    let begun = entries.iter().filter(|entry| matches!(entry, Entry::Recipe { .. })).count();
+    let begun = entries.iter().filter(|entry| matches!(entry, RecipeRunEntry::Recipe { .. })).count();
     assert_eq!(begun, 7);
 }
 
@@ -264,7 +267,7 @@ fn a_signal_leaves_undone_what_it_ended() {
     let text = "name: n\nsteps:\n  - {id: a, command: echo A, parallel_group: g}\n  - {id: b, command: echo B, parallel_group: g}\n  - {id: c, command: echo C}\n";
     let mut machine = machine(text, "", |_| {});
     let begun = machine.step(Duration::ZERO, StepInput::Start);
-    let tasks: Vec<Task> = begun
+    let tasks: Vec<RecipeTask> = begun
         .into_iter()
         .filter_map(|output| match output {
             StepOutput::Spawn(task) => Some(task),
@@ -272,12 +275,15 @@ fn a_signal_leaves_undone_what_it_ended() {
         })
         .collect();
     let told = machine.step(Duration::ZERO, StepInput::Interrupted(2));
-    assert!(matches!(told[..], [StepOutput::Record(Entry::Interrupted { signal: 2 })]), "{told:?}");
+    assert!(matches!(told[..], [StepOutput::Record(RecipeRunEntry::Interrupted { signal: 2 })]), "{told:?}");
     // One had just ended by itself: that is recorded.
     let told = machine.step(Duration::ZERO, StepInput::Ended(tasks[0].id, code(0, "A")));
-    assert!(matches!(&told[..], [StepOutput::Record(Entry::End { path, .. })] if path == "0"), "{told:?}");
+    assert!(
+        matches!(&told[..], [StepOutput::Record(RecipeRunEntry::End { path, .. })] if path == "0"),
+        "{told:?}"
+    );
     let told = machine.step(Duration::ZERO, StepInput::Ended(tasks[1].id, TaskResult::Interrupted));
     let [StepOutput::Done(result)] = &told[..] else { panic!("{told:?}") };
     assert_eq!((result.success, result.interrupted), (false, Some(2)));
-    assert_eq!(statuses(result), [("a", Status::Completed), ("b", Status::Failed)]);
+    assert_eq!(statuses(result), [("a", StepResultStatus::Completed), ("b", StepResultStatus::Failed)]);
 }

@@ -1,12 +1,12 @@
-//! How values reach a script: small ones in its environment, large ones in a file that it reads.
+//! The delivery of values to a script: small ones in its environment, large ones in a file that it reads.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-use super::Use;
+use super::PlaceholderUse;
 use super::names::{NUMBER, VARIABLE};
-use crate::value::Value;
+use crate::value::RecipeValue;
 
 /// The variable that names the file of large values.
 pub const VALUES: &str = "RECIPE_VALUES_FILE";
@@ -19,20 +19,20 @@ const TOTAL: usize = 256 << 10;
 
 /// A script with what it needs to run.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Prepared {
-    /// What bash is to run.
+pub struct PreparedRecipeScript {
+    /// The script for bash to run.
     pub text: String,
     /// Variables of its environment. What the runner's own environment has of `RECIPE_VAR_*` and `RECIPE_NUMBER_*` is not to be
     /// passed on: a name that has no value is to be unset.
     pub env: Vec<(String, String)>,
     /// Values that are too large for an environment. They are to be [written](Self::write_large) to a file that only its owner can
     /// read, whose absolute path is the value of [`VALUES`]; the script reads it first, and ends with 1 if it cannot.
-    pub large: Vec<Value>,
+    pub large: Vec<RecipeValue>,
     /// Names of placeholders that have no value.
     pub missing: Vec<String>,
 }
 
-impl Prepared {
+impl PreparedRecipeScript {
     /// Writes the large values as the script reads them: each with a NUL behind it, which no variable holds.
     pub fn write_large(&self, out: &mut impl Write) -> io::Result<()> {
         for value in &self.large {
@@ -47,32 +47,32 @@ impl Prepared {
 
 /// Values under the names of their variables.
 #[derive(Default)]
-pub(super) struct Delivery(BTreeMap<String, Value>);
+pub(super) struct RecipeScriptDelivery(BTreeMap<String, RecipeValue>);
 
-impl Delivery {
+impl RecipeScriptDelivery {
     /// A placeholder's value.
-    pub(super) fn add_use(&mut self, found: &Use, value: Option<&Value>) {
+    pub(super) fn add_use(&mut self, found: &PlaceholderUse, value: Option<&RecipeValue>) {
         if !found.number {
-            return self.add(&format!("{VARIABLE}{}", found.suffix), value);
+            return self.add_value(&format!("{VARIABLE}{}", found.suffix), value);
         }
         let number = format!("{NUMBER}{}", found.suffix);
         match value {
-            None => self.add(&number, Some(&Value::string(""))),
-            Some(value) if is_calculation(value.text()) => self.add(&number, Some(value)),
+            None => self.add_value(&number, Some(&RecipeValue::from_string(""))),
+            Some(value) if is_calculation(value.text()) => self.add_value(&number, Some(value)),
             Some(_) => {}
         }
     }
 
     /// A value under a variable's name, unless it has one.
-    pub(super) fn add(&mut self, variable: &str, value: Option<&Value>) {
+    pub(super) fn add_value(&mut self, variable: &str, value: Option<&RecipeValue>) {
         if let Some(value) = value {
             self.0.entry(variable.to_owned()).or_insert_with(|| value.clone());
         }
     }
 
     /// The script that runs with these values.
-    pub(super) fn finish(self, script: &str, missing: Vec<String>) -> Prepared {
-        let mut prepared = Prepared { missing, ..Prepared::default() };
+    pub(super) fn prepare_script(self, script: &str, missing: Vec<String>) -> PreparedRecipeScript {
+        let mut prepared = PreparedRecipeScript { missing, ..PreparedRecipeScript::default() };
         let mut names = Vec::new();
         let mut total = 0;
         for (name, value) in self.0 {
@@ -108,7 +108,7 @@ fn without_nul(text: &str) -> String {
     text.replace('\0', "")
 }
 
-/// Whether bash can calculate `text` without looking up a name: numbers, operators, brackets. A name could hold a subscript with a
+/// Reports whether `text` is a calculation without names: numbers, operators, brackets. A name could hold a subscript with a
 /// command in it.
 fn is_calculation(text: &str) -> bool {
     let operator = |char: char| char.is_ascii_whitespace() || "+-*/%()<>=!&|^~,?:".contains(char);

@@ -11,28 +11,28 @@ mod tests;
 
 use std::collections::BTreeSet;
 
-use amplihack_policy::shell::{Quoting, places};
+use amplihack_policy::shell::{Quoting, find_quoting};
 
-pub use deliver::{Prepared, VALUES};
+pub use deliver::{PreparedRecipeScript, VALUES};
 
-use crate::context::Context;
-use crate::template::{missing, placeholders};
+use crate::context::RecipeContext;
+use crate::template::{collect_missing, find_placeholders};
 
 /// A script for bash, with placeholders.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Script {
+pub struct RecipeScript {
     source: String,
-    /// What bash is to run.
+    /// The script for bash to run.
     text: String,
-    uses: Vec<Use>,
+    uses: Vec<PlaceholderUse>,
     /// Words of the script that may be names of variables with values of the context.
     mentions: BTreeSet<String>,
 }
 
 /// A placeholder that became a reference.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Use {
-    /// What it names, in the spelling of [`Context::lookup`].
+struct PlaceholderUse {
+    /// The name in the placeholder, in the spelling of [`RecipeContext::lookup_path`].
     name: String,
     /// The variable's name without `RECIPE_VAR_`, `RECIPE_NUMBER_`.
     suffix: String,
@@ -40,14 +40,14 @@ struct Use {
     number: bool,
 }
 
-impl Script {
+impl RecipeScript {
     /// Reads a script. In comments, in delimiters of here-documents, and where brackets are nested too deeply to be read,
     /// placeholders stay as they are.
     pub fn parse(source: &str) -> Self {
-        let found = placeholders(source);
+        let found = find_placeholders(source);
         let ranges: Vec<_> = found.iter().map(|place| place.range.clone()).collect();
-        let places = places(source, &ranges);
-        let suffixes = names::suffixes(found.iter().map(|place| place.name.as_str()));
+        let places = find_quoting(source, &ranges);
+        let suffixes = names::assign_suffixes(found.iter().map(|place| place.name.as_str()));
         let mut uses = Vec::new();
         let mut edits = Vec::new();
         for (placeholder, place) in found.iter().zip(&places.places) {
@@ -56,11 +56,11 @@ impl Script {
             }
             let number = place.number || place.quoting == Quoting::Arithmetic;
             let suffix = suffixes[&placeholder.name].clone();
-            edits.push(render::reference(placeholder, place, &suffix, number));
-            uses.push(Use { name: placeholder.name.clone(), suffix, number });
+            edits.push(render::placeholder_edit(placeholder, place, &suffix, number));
+            uses.push(PlaceholderUse { name: placeholder.name.clone(), suffix, number });
         }
-        let text = render::rendered(source, edits, &places);
-        let mentions = names::mentions(source);
+        let text = render::apply_edits(source, edits, &places);
+        let mentions = names::find_mentions(source);
         Self { source: source.to_owned(), text, uses, mentions }
     }
 
@@ -69,25 +69,25 @@ impl Script {
         &self.source
     }
 
-    /// What is named, in order, each as often as it is.
-    pub fn names(&self) -> impl Iterator<Item = &str> {
+    /// The names in the placeholders, in order, each as often as it occurs.
+    pub fn placeholder_names(&self) -> impl Iterator<Item = &str> {
         self.uses.iter().map(|found| found.name.as_str())
     }
 
     /// The script with the values of `context`. Values that it does not ask for are not looked at.
-    pub fn prepare(&self, context: &Context) -> Prepared {
-        let mut delivery = deliver::Delivery::default();
+    pub fn prepare_with(&self, context: &RecipeContext) -> PreparedRecipeScript {
+        let mut delivery = deliver::RecipeScriptDelivery::default();
         for found in &self.uses {
-            delivery.add_use(found, context.lookup(&found.name).as_ref());
+            delivery.add_use(found, context.lookup_path(&found.name).as_ref());
         }
         for mention in &self.mentions {
             if let Some(suffix) = mention.strip_prefix(names::VARIABLE) {
-                delivery.add(mention, names::by_suffix(context, suffix).as_ref());
+                delivery.add_value(mention, names::value_by_suffix(context, suffix).as_ref());
             }
         }
-        for (alias, value) in names::aliases(context, &self.mentions) {
-            delivery.add(&alias, Some(value));
+        for (alias, value) in names::capital_aliases(context, &self.mentions) {
+            delivery.add_value(&alias, Some(value));
         }
-        delivery.finish(&self.text, missing(self.names(), context))
+        delivery.prepare_script(&self.text, collect_missing(self.placeholder_names(), context))
     }
 }

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::context::Context;
-use crate::value::{Kind, Value};
+use crate::context::RecipeContext;
+use crate::value::{RecipeValue, RecipeValueKind};
 
 /// Before the name of a variable that holds a value.
 pub(super) const VARIABLE: &str = "RECIPE_VAR_";
@@ -12,20 +12,20 @@ pub(super) const VARIABLE: &str = "RECIPE_VAR_";
 pub(super) const NUMBER: &str = "RECIPE_NUMBER_";
 
 /// The end of a variable's name: `my-key` is `my_key`, `a.b` is `a__b`.
-pub(super) fn mangled(name: &str) -> String {
+pub(super) fn mangle_name(name: &str) -> String {
     name.replace('.', "__").replace('-', "_")
 }
 
 /// The end of the variable's name for each of `names`; no two have the same.
-pub(super) fn suffixes<'a>(names: impl Iterator<Item = &'a str>) -> BTreeMap<String, String> {
+pub(super) fn assign_suffixes<'a>(names: impl Iterator<Item = &'a str>) -> BTreeMap<String, String> {
     let names: BTreeSet<&str> = names.collect();
-    let mut taken: BTreeSet<String> = names.iter().map(|name| mangled(name)).collect();
+    let mut taken: BTreeSet<String> = names.iter().map(|name| mangle_name(name)).collect();
     let mut first = BTreeSet::new();
     let mut suffixes = BTreeMap::new();
     for name in names {
-        let mut suffix = mangled(name);
+        let mut suffix = mangle_name(name);
         if !first.insert(suffix.clone()) {
-            let free = (2_u64..).map(|number| format!("{}__{number}", mangled(name)));
+            let free = (2_u64..).map(|number| format!("{}__{number}", mangle_name(name)));
             suffix = free.into_iter().find(|suffix| !taken.contains(suffix)).unwrap_or_default();
             taken.insert(suffix.clone());
         }
@@ -35,7 +35,7 @@ pub(super) fn suffixes<'a>(names: impl Iterator<Item = &'a str>) -> BTreeMap<Str
 }
 
 /// The words of a script that begin with `RECIPE_VAR_` or have no small letter.
-pub(super) fn mentions(source: &str) -> BTreeSet<String> {
+pub(super) fn find_mentions(source: &str) -> BTreeSet<String> {
     source
         .split(|char: char| !(char.is_ascii_alphanumeric() || char == '_'))
         .filter(|word| word.starts_with(|char: char| char.is_ascii_uppercase() || char == '_'))
@@ -45,26 +45,26 @@ pub(super) fn mentions(source: &str) -> BTreeSet<String> {
 }
 
 /// The value whose variable has this end.
-pub(super) fn by_suffix(context: &Context, suffix: &str) -> Option<Value> {
-    below(&mut context.iter(), suffix, crate::template::SEGMENTS)
+pub(super) fn value_by_suffix(context: &RecipeContext, suffix: &str) -> Option<RecipeValue> {
+    value_below(&mut context.iter(), suffix, crate::template::SEGMENTS)
 }
 
-fn below<'a>(
-    entries: &mut dyn Iterator<Item = (&'a str, &'a Value)>,
+fn value_below<'a>(
+    entries: &mut dyn Iterator<Item = (&'a str, &'a RecipeValue)>,
     suffix: &str,
     deeper: usize,
-) -> Option<Value> {
+) -> Option<RecipeValue> {
     let mut inner = None;
     for (name, value) in entries {
-        let name = mangled(name);
+        let name = mangle_name(name);
         if name == suffix {
             return Some(value.clone());
         }
         let rest = suffix.strip_prefix(&name).and_then(|rest| rest.strip_prefix("__"));
         if let (Some(rest), None, Some(deeper)) = (rest, &inner, deeper.checked_sub(1)) {
             inner = match value.kind() {
-                Kind::Object(entries) => {
-                    below(&mut entries.iter().map(|(name, value)| (&**name, value)), rest, deeper)
+                RecipeValueKind::Object(entries) => {
+                    value_below(&mut entries.iter().map(|(name, value)| (&**name, value)), rest, deeper)
                 }
                 _ => None,
             };
@@ -75,16 +75,19 @@ fn below<'a>(
 
 /// The values that the script may use under the name of their key in capitals: those of top-level keys that are no list and no
 /// object, under names that mean nothing to the programs that the script starts.
-pub(super) fn aliases<'a>(context: &'a Context, mentions: &BTreeSet<String>) -> BTreeMap<String, &'a Value> {
-    let mut aliases: BTreeMap<String, &Value> = BTreeMap::new();
+pub(super) fn capital_aliases<'a>(
+    context: &'a RecipeContext,
+    mentions: &BTreeSet<String>,
+) -> BTreeMap<String, &'a RecipeValue> {
+    let mut aliases: BTreeMap<String, &RecipeValue> = BTreeMap::new();
     for (key, value) in context.iter() {
         let identifier = key.starts_with(|char: char| char.is_ascii_alphabetic() || char == '_')
             && key.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
         let alias = key.to_ascii_uppercase();
-        if !identifier || !mentions.contains(&alias) || reserved(&alias) {
+        if !identifier || !mentions.contains(&alias) || is_reserved(&alias) {
             continue;
         }
-        if matches!(value.kind(), Kind::List(_) | Kind::Object(_)) {
+        if matches!(value.kind(), RecipeValueKind::List(_) | RecipeValueKind::Object(_)) {
             continue;
         }
         // A key that is in capitals itself wins over one that is not.
@@ -212,8 +215,8 @@ const RESERVED: [&str; 80] = [
     "JDK_JAVA_OPTIONS",
 ];
 
-/// Whether a value may not be given this name.
-fn reserved(name: &str) -> bool {
+/// Reports whether a name may not be given to a value.
+fn is_reserved(name: &str) -> bool {
     let prompt =
         name.strip_prefix("PS").is_some_and(|rest| rest.len() == 1 && rest.as_bytes()[0].is_ascii_digit());
     let python = name.strip_prefix("PYTHON").is_some_and(|rest| !rest.starts_with('_'));
@@ -230,7 +233,7 @@ mod tests {
 
     #[test]
     fn no_two_names_share_a_variable() {
-        let found = suffixes(["a.b", "a__b", "a-b", "a_b", "a__b__2", "x"].into_iter());
+        let found = assign_suffixes(["a.b", "a__b", "a-b", "a_b", "a__b__2", "x"].into_iter());
         let unique: BTreeSet<&String> = found.values().collect();
         assert_eq!(unique.len(), 6);
         assert_eq!((found["x"].as_str(), found["a.b"].as_str()), ("x", "a__b"));
@@ -266,12 +269,12 @@ mod tests {
             "_JAVA_OPTIONS",
             "HTTPS_PROXY",
         ] {
-            assert!(reserved(name), "{name}");
+            assert!(is_reserved(name), "{name}");
         }
         for name in
             ["TASK_DESCRIPTION", "REPO_PATH", "ISSUE_NUMBER", "PR_URL", "FLAG", "N", "PYTHON_VERSION", "PSX"]
         {
-            assert!(!reserved(name), "{name}");
+            assert!(!is_reserved(name), "{name}");
         }
     }
 }

@@ -2,16 +2,21 @@
 
 use std::ops::Range;
 
-use amplihack_policy::shell::{Before, Place, Places, QuotedDocument, Quoting};
+use amplihack_policy::shell::{PrecedingSign, QuotedDocument, Quoting, QuotingReport, ScriptPosition};
 
 use super::names::{NUMBER, VARIABLE};
-use crate::template::Placeholder;
+use crate::template::TemplatePlaceholder;
 
 /// A part of the script and what is written in its place.
-pub(super) type Edit = (Range<usize>, String);
+pub(super) type RecipeScriptEdit = (Range<usize>, String);
 
 /// The reference that is written for a placeholder.
-pub(super) fn reference(placeholder: &Placeholder, place: &Place, suffix: &str, number: bool) -> Edit {
+pub(super) fn placeholder_edit(
+    placeholder: &TemplatePlaceholder,
+    place: &ScriptPosition,
+    suffix: &str,
+    number: bool,
+) -> RecipeScriptEdit {
     let value = if number {
         // Not set means: not a number. Bash says so and ends.
         format!("${{{NUMBER}{suffix}?the value is not a number}}")
@@ -23,16 +28,16 @@ pub(super) fn reference(placeholder: &Placeholder, place: &Place, suffix: &str, 
         place.quoting,
         Quoting::Bare | Quoting::Double | Quoting::HereDocument { quoted: false } | Quoting::Ansi
     );
-    let before = if takes_before { place.before } else { Before::Nothing };
-    if before != Before::Nothing {
+    let before = if takes_before { place.before } else { PrecedingSign::Nothing };
+    if before != PrecedingSign::Nothing {
         range.start -= 1;
     }
     let prefix = match (before, place.quoting) {
         // In bare text the backslash quotes what follows, which is quoted anyway.
-        (Before::Nothing, _) | (Before::Backslash, Quoting::Bare) => "",
-        (Before::Backslash, _) => "\\\\",
-        (Before::Dollar, Quoting::Ansi) => "$",
-        (Before::Dollar, _) => "\\$",
+        (PrecedingSign::Nothing, _) | (PrecedingSign::Backslash, Quoting::Bare) => "",
+        (PrecedingSign::Backslash, _) => "\\\\",
+        (PrecedingSign::Dollar, Quoting::Ansi) => "$",
+        (PrecedingSign::Dollar, _) => "\\$",
     };
     let text = match place.quoting {
         Quoting::Bare => format!("\"{prefix}{value}\""),
@@ -44,10 +49,10 @@ pub(super) fn reference(placeholder: &Placeholder, place: &Place, suffix: &str, 
 }
 
 /// The script with all edits made, and with every here-document in which a value stands made to expand it.
-pub(super) fn rendered(source: &str, mut edits: Vec<Edit>, places: &Places) -> String {
+pub(super) fn apply_edits(source: &str, mut edits: Vec<RecipeScriptEdit>, places: &QuotingReport) -> String {
     let used = |number: usize| places.places.iter().any(|place| place.document == Some(number));
     for (number, document) in places.documents.iter().enumerate().filter(|(number, _)| used(*number)) {
-        expand(source, number, document, &mut edits);
+        expand_document(source, number, document, &mut edits);
     }
     edits.sort_by_key(|(range, _)| (range.start, range.end));
     let mut out = String::with_capacity(source.len() + edits.len() * 32);
@@ -63,8 +68,13 @@ pub(super) fn rendered(source: &str, mut edits: Vec<Edit>, places: &Places) -> S
 
 /// Makes a here-document with a quoted delimiter one whose body is expanded: its own text is escaped, its delimiter a word that is
 /// nowhere in the script.
-fn expand(source: &str, number: usize, document: &QuotedDocument, edits: &mut Vec<Edit>) {
-    let delimiter = fresh(source, number);
+fn expand_document(
+    source: &str,
+    number: usize,
+    document: &QuotedDocument,
+    edits: &mut Vec<RecipeScriptEdit>,
+) {
+    let delimiter = fresh_delimiter(source, number);
     edits.push((document.opening.clone(), delimiter.clone()));
     if !document.closing.is_empty() {
         edits.push((document.closing.clone(), delimiter));
@@ -77,7 +87,7 @@ fn expand(source: &str, number: usize, document: &QuotedDocument, edits: &mut Ve
     holes.sort_by_key(|range| range.start);
     let mut at = document.body.start;
     for hole in holes.into_iter().chain(std::iter::once(document.body.end..document.body.end)) {
-        let text = escaped(&source[at..hole.start], document.backquotes);
+        let text = escape_body(&source[at..hole.start], document.backquotes);
         if text != source[at..hole.start] {
             edits.push((at..hole.start, text));
         }
@@ -85,7 +95,7 @@ fn expand(source: &str, number: usize, document: &QuotedDocument, edits: &mut Ve
     }
 }
 
-fn fresh(source: &str, number: usize) -> String {
+fn fresh_delimiter(source: &str, number: usize) -> String {
     let mut delimiter = format!("RECIPE_DOCUMENT_{number}");
     while source.contains(&delimiter) {
         delimiter.push('_');
@@ -94,7 +104,7 @@ fn fresh(source: &str, number: usize) -> String {
 }
 
 /// Literal text of a body as bash reads it back from an expanded body.
-fn escaped(text: &str, backquotes: usize) -> String {
+fn escape_body(text: &str, backquotes: usize) -> String {
     let mut text = text.to_owned();
     for _ in 0..backquotes {
         text = out_of_backquotes(&text);
@@ -118,7 +128,7 @@ fn in_backquotes(text: &str, levels: usize) -> String {
     text
 }
 
-/// What bash reads of text in backquotes.
+/// Returns the text that bash reads from text in backquotes.
 fn out_of_backquotes(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();

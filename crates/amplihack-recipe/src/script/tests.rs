@@ -1,14 +1,14 @@
 //! Where references stand, and what is delivered. What bash makes of it is in the integration tests.
 
 use super::*;
-use crate::value::Value;
+use crate::value::RecipeValue;
 
-fn context(entries: &[(&str, &str)]) -> Context {
-    entries.iter().map(|(name, text)| ((*name).to_owned(), Value::output(*text))).collect()
+fn context(entries: &[(&str, &str)]) -> RecipeContext {
+    entries.iter().map(|(name, text)| ((*name).to_owned(), RecipeValue::from_output(*text))).collect()
 }
 
 fn text(source: &str) -> String {
-    Script::parse(source).prepare(&Context::new()).text
+    RecipeScript::parse(source).prepare_with(&RecipeContext::new()).text
 }
 
 #[test]
@@ -54,11 +54,11 @@ fn only_what_is_asked_for_is_delivered() {
         ("path", "/nope"),
         ("nul", "a\0b"),
     ]);
-    let script = Script::parse(
+    let script = RecipeScript::parse(
         "echo $TASK_DESCRIPTION [$NOTHING] [$OBJ] $RECIPE_VAR_obj__a $RECIPE_VAR_obj__in_ner__b $RECIPE_VAR_my_key {{path}} {{obj.in-ner}} \
          ${GIT_DIR:-unset} $BASH_ENV $PATH {{gone}} {{gone}} {{nul}}",
     );
-    let prepared = script.prepare(&context);
+    let prepared = script.prepare_with(&context);
     let env: Vec<(&str, &str)> =
         prepared.env.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
     assert_eq!(
@@ -82,7 +82,7 @@ fn only_what_is_asked_for_is_delivered() {
 fn large_values_go_by_a_file() {
     let big = "it's ".repeat(40_000);
     let context = context(&[("big", &big), ("small", "s"), ("unused", &big)]);
-    let prepared = Script::parse("{{small}} {{big}}").prepare(&context);
+    let prepared = RecipeScript::parse("{{small}} {{big}}").prepare_with(&context);
     assert_eq!(prepared.env, [("RECIPE_VAR_small".to_owned(), "s".to_owned())]);
     assert_eq!(
         prepared.text,
@@ -94,19 +94,25 @@ fn large_values_go_by_a_file() {
     assert_eq!(file, [big.as_bytes(), b"\0"].concat());
 
     let many: Vec<(String, String)> = (0..100).map(|n| (format!("v{n}"), "x".repeat(50_000))).collect();
-    let context = many.iter().map(|(name, value)| (name.clone(), Value::string(value.as_str()))).collect();
+    let context =
+        many.iter().map(|(name, value)| (name.clone(), RecipeValue::from_string(value.as_str()))).collect();
     let source = many.iter().map(|(name, _)| ["{{", name, "}} "].concat()).collect::<String>();
-    let prepared = Script::parse(&source).prepare(&context);
+    let prepared = RecipeScript::parse(&source).prepare_with(&context);
     let total: usize = prepared.env.iter().map(|(name, value)| name.len() + value.len()).sum();
     assert!(total < 300_000 && prepared.large.len() * 50_000 > 4_000_000);
 }
 
 #[test]
 fn what_is_no_number_is_not_calculated_with() {
-    let prepared = |value: &str| Script::parse("echo $(({{n}}))").prepare(&context(&[("n", value)])).env;
+    let prepared =
+        |value: &str| RecipeScript::parse("echo $(({{n}}))").prepare_with(&context(&[("n", value)])).env;
     assert_eq!(prepared("7"), [("RECIPE_NUMBER_n".to_owned(), "7".to_owned())]);
     assert_eq!(prepared("a[$(touch x)]"), []);
-    assert_eq!(Script::parse("echo $(({{n}}))").prepare(&Context::new()).env.len(), 1, "nothing is 0");
+    assert_eq!(
+        RecipeScript::parse("echo $(({{n}}))").prepare_with(&RecipeContext::new()).env.len(),
+        1,
+        "nothing is 0"
+    );
 }
 
 proptest::proptest! {
@@ -131,7 +137,7 @@ proptest::proptest! {
 
     #[test]
     fn any_script_is_read(source in "\\PC{0,200}", value in "\\PC{0,50}") {
-        let script = Script::parse(&source.replace('@', "{{x}}"));
-        let _ = script.prepare(&context(&[("x", &value)]));
+        let script = RecipeScript::parse(&source.replace('@', "{{x}}"));
+        let _ = script.prepare_with(&context(&[("x", &value)]));
     }
 }

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use amplihack_recipe::context::Context;
-use amplihack_recipe::script::{Script, VALUES};
-use amplihack_recipe::value::Value;
+use amplihack_recipe::context::RecipeContext;
+use amplihack_recipe::script::{RecipeScript, VALUES};
+use amplihack_recipe::value::RecipeValue;
 
 use crate::naughty;
 
@@ -103,9 +103,9 @@ impl Room {
 
     /// Runs the script with `v` set; gives what it wrote into `$OUT`.
     fn run(&self, source: &str, value: &str) -> (Vec<u8>, String) {
-        let mut context = Context::new();
-        context.set("v", Value::string(value));
-        let prepared = Script::parse(source).prepare(&context);
+        let mut context = RecipeContext::new();
+        context.set_value("v", RecipeValue::from_string(value));
+        let prepared = RecipeScript::parse(source).prepare_with(&context);
         let script = self.path("script");
         std::fs::write(&script, &prepared.text).unwrap();
         let out = self.path("out");
@@ -232,9 +232,9 @@ fn large_values_are_not_handed_on_and_lost_ones_end_the_script() {
     let out = String::from_utf8_lossy(&out).into_owned();
     assert!(out.ends_with("300000 gone\n") && !out.contains("RECIPE_VA"), "{stderr}");
 
-    let mut context = Context::new();
-    context.set("v", Value::string(big));
-    let prepared = Script::parse("touch canary; echo {{v}}").prepare(&context);
+    let mut context = RecipeContext::new();
+    context.set_value("v", RecipeValue::from_string(big));
+    let prepared = RecipeScript::parse("touch canary; echo {{v}}").prepare_with(&context);
     let status = std::process::Command::new("/bin/bash")
         .args(["-c", &prepared.text])
         .current_dir(room.0.path())
@@ -252,11 +252,14 @@ fn large_values_of_any_characters_come_as_they_are() {
     let dir = tempfile::tempdir().unwrap();
     let at = |name: &str| dir.path().join(name);
     let texts = [many.clone(), format!("\n {many}\\"), format!("{many}\n\n"), "z".repeat(200_000)];
-    let context: Context =
-        texts.iter().enumerate().map(|(n, text)| (format!("v{n}"), Value::string(text.as_str()))).collect();
+    let context: RecipeContext = texts
+        .iter()
+        .enumerate()
+        .map(|(n, text)| (format!("v{n}"), RecipeValue::from_string(text.as_str())))
+        .collect();
     let script =
         "for v in {{v0}} {{v1}} {{v2}} {{v3}}; do printf '%s\\0' \"$v\"; done >\"$OUT\"; env >>\"$OUT\"";
-    let prepared = Script::parse(script).prepare(&context);
+    let prepared = RecipeScript::parse(script).prepare_with(&context);
     assert_eq!(prepared.large.len(), 4);
     prepared.write_large(&mut std::fs::File::create(at("values")).unwrap()).unwrap();
     for locale in ["C", "C.UTF-8"] {

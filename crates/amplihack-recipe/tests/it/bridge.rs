@@ -4,10 +4,12 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use amplihack_recipe::bridge::{BridgeError, CopilotShim, Notice, Request, Response, run};
+use amplihack_recipe::bridge::{
+    BridgeError, CopilotShim, RunnerBridgeRequest, RunnerNotice, RunnerResponse, run_external_runner,
+};
 use amplihack_testkit::Sandbox;
 use amplihack_utils::env::Env;
-use amplihack_utils::error::{ExitKind, Explain};
+use amplihack_utils::error::{ErrorExplanation, ExitKind};
 
 /// A sandbox with a runner that tells its version, writes down how it was called, and then does `script`.
 fn runner(script: &str) -> Sandbox {
@@ -21,18 +23,25 @@ fn runner(script: &str) -> Sandbox {
     sandbox
 }
 
-fn bridged(sandbox: &Sandbox, request: &Request) -> (Result<Response, BridgeError>, Vec<String>) {
+fn bridged(
+    sandbox: &Sandbox,
+    request: &RunnerBridgeRequest,
+) -> (Result<RunnerResponse, BridgeError>, Vec<String>) {
     bridged_in(sandbox.env(), request)
 }
 
-fn bridged_in(env: &Env, request: &Request) -> (Result<Response, BridgeError>, Vec<String>) {
+fn bridged_in(
+    env: &Env,
+    request: &RunnerBridgeRequest,
+) -> (Result<RunnerResponse, BridgeError>, Vec<String>) {
     let mut notices = Vec::new();
-    let response = run(request, env, &mut |notice: Notice| notices.push(notice.to_string()));
+    let response =
+        run_external_runner(request, env, &mut |notice: RunnerNotice| notices.push(notice.to_string()));
     (response, notices)
 }
 
-fn request(sandbox: &Sandbox) -> Request {
-    Request::new("test-recipe", sandbox.work())
+fn request(sandbox: &Sandbox) -> RunnerBridgeRequest {
+    RunnerBridgeRequest::new("test-recipe", sandbox.work())
 }
 
 fn lines(sandbox: &Sandbox, file: &str) -> Vec<String> {
@@ -52,7 +61,7 @@ const SUCCESS: &str = r#"echo '{"recipe_name": "test-recipe", "success": true, "
 fn a_runner_is_called_as_the_predecessor_calls_it_and_answers() {
     let mut sandbox = runner(SUCCESS);
     sandbox.set("ANTHROPIC_API_KEY", "secret").set("GITHUB_TOKEN", "passes").set("XDG_RUNTIME_DIR", "/x");
-    let request = Request {
+    let request = RunnerBridgeRequest {
         context: vec![("task".into(), "it's \"one\"\n$HOME".into()), ("n".into(), "0012".into())],
         recipe_dirs: vec!["recipes".into(), "/abs".into()],
         dry_run: true,
@@ -116,7 +125,7 @@ fn a_large_value_is_there_for_the_runner_in_a_private_file_and_gone_after_it() {
     );
     let sandbox = runner(&script);
     let value = "é".repeat(16_384);
-    let request = Request {
+    let request = RunnerBridgeRequest {
         context: vec![("big".into(), value.clone()), ("small".into(), "file:///etc/passwd".into())],
         ..request(&sandbox)
     };
@@ -131,7 +140,7 @@ fn a_large_value_is_there_for_the_runner_in_a_private_file_and_gone_after_it() {
 fn more_values_than_arguments_hold_still_reach_the_runner() {
     let sandbox = runner(SUCCESS);
     let context = (0..300).map(|key| (format!("k{key}"), "a".repeat(32_767))).collect();
-    bridged(&sandbox, &Request { context, ..request(&sandbox) }).0.unwrap();
+    bridged(&sandbox, &RunnerBridgeRequest { context, ..request(&sandbox) }).0.unwrap();
     let args = lines(&sandbox, "args");
     assert_eq!(args.iter().filter(|word| word.starts_with('k')).count(), 300);
     nothing_is_left(&sandbox);
@@ -154,8 +163,8 @@ fn each_bad_end_is_an_error_of_its_own() {
     ] {
         let sandbox = runner(script);
         let context = vec![("big".into(), "x".repeat(40_000))];
-        let error = bridged(&sandbox, &Request { context, ..request(&sandbox) }).0.unwrap_err();
-        assert_eq!((error.kind(), error.exit()), (kind, exit), "{script}: {error}");
+        let error = bridged(&sandbox, &RunnerBridgeRequest { context, ..request(&sandbox) }).0.unwrap_err();
+        assert_eq!((error.kind(), error.exit_kind()), (kind, exit), "{script}: {error}");
         nothing_is_left(&sandbox);
     }
     let sandbox = runner("echo '{\"success\": false, \"step_results\": []}'; exit 1");
@@ -166,14 +175,14 @@ fn each_bad_end_is_an_error_of_its_own() {
 #[test]
 fn a_runner_beyond_its_deadline_is_ended_with_all_that_it_started() {
     let sandbox = runner("sleep 600 & sleep 600");
-    let request = Request {
+    let request = RunnerBridgeRequest {
         deadline: Some(Duration::from_millis(300)),
         context: vec![("big".into(), "x".repeat(40_000))],
         ..request(&sandbox)
     };
     let (response, notices) = bridged(&sandbox, &request);
     let error = response.unwrap_err();
-    assert!(matches!(error, BridgeError::TimedOut) && error.exit() == ExitKind::Budget, "{error}");
+    assert!(matches!(error, BridgeError::TimedOut) && error.exit_kind() == ExitKind::Budget, "{error}");
     assert!(!notices.iter().any(|notice| notice.contains("still running")), "{notices:?}");
     nothing_is_left(&sandbox);
 }
@@ -202,21 +211,25 @@ fn old_silent_and_missing_runners_are_refused_before_they_run() {
     std::fs::remove_file(bin.join("recipe-runner-rs")).unwrap();
     sandbox.set("PATH", &bin);
     let error = bridged(&sandbox, &request(&sandbox)).0.unwrap_err();
-    assert_eq!((error.kind(), error.exit()), ("runner_not_found", ExitKind::NotFound));
+    assert_eq!((error.kind(), error.exit_kind()), ("runner_not_found", ExitKind::NotFound));
     assert!(!sandbox.home().join("args").exists());
 }
 
 #[test]
 fn what_cannot_be_asked_for_starts_nothing() {
     let mut sandbox = runner(SUCCESS);
-    let keyed = |key: &str| Request { context: vec![(key.into(), "v".into())], ..request(&sandbox) };
+    let keyed =
+        |key: &str| RunnerBridgeRequest { context: vec![(key.into(), "v".into())], ..request(&sandbox) };
     for (asked, kind) in [
         (keyed(""), "bad_context_key"),
         (keyed("a=b"), "bad_context_key"),
         (keyed("a\0b"), "bad_context_key"),
-        (Request { recipe: "--update".into(), ..request(&sandbox) }, "bad_recipe"),
-        (Request { working_dir: sandbox.work().join("missing"), ..request(&sandbox) }, "directory"),
-        (Request { runner: Some(sandbox.work()), ..request(&sandbox) }, "runner_not_found"),
+        (RunnerBridgeRequest { recipe: "--update".into(), ..request(&sandbox) }, "bad_recipe"),
+        (
+            RunnerBridgeRequest { working_dir: sandbox.work().join("missing"), ..request(&sandbox) },
+            "directory",
+        ),
+        (RunnerBridgeRequest { runner: Some(sandbox.work()), ..request(&sandbox) }, "runner_not_found"),
     ] {
         assert_eq!(bridged(&sandbox, &asked).0.unwrap_err().kind(), kind);
     }
@@ -231,8 +244,10 @@ fn below_copilot_the_shim_is_first_on_path_for_as_long_as_the_run() {
     let program = sandbox.write("opt/amplihack", "#!/bin/sh\n");
     std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
     let directory = sandbox.root().join("run/bin");
-    let asked =
-        Request { copilot: Some(CopilotShim { directory: directory.clone(), program }), ..request(&sandbox) };
+    let asked = RunnerBridgeRequest {
+        copilot: Some(CopilotShim { directory: directory.clone(), program }),
+        ..request(&sandbox)
+    };
     let real = sandbox.fake("copilot");
     let mut called = |agent: &str| {
         sandbox.set("AMPLIHACK_AGENT_BINARY", agent);

@@ -1,12 +1,12 @@
-//! Why azlin failed: what to tell the user, and whether to try again.
+//! Kinds of azlin failures: the message and hint for the user, and whether to try again.
 
-use crate::azlin::complaint;
+use crate::azlin::summarize_complaint;
 use crate::error::ErrorContext;
 use crate::runner::CommandOutput;
 
 /// The kinds that are told apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Failure {
+pub enum AzlinFailure {
     /// The subscription may not have so much.
     Quota,
     /// Azure has no such machine left there.
@@ -15,21 +15,21 @@ pub enum Failure {
     Auth,
     /// azlin does not know the command line.
     Usage,
-    /// It may pass.
+    /// A passing failure, such as a timeout or throttling.
     Transient,
     /// None of these.
     Other,
 }
 
 /// Texts of Azure and azlin, in the order of looking: a text about a quota also says that something timed out meanwhile.
-const SIGNS: &[(Failure, &[&str])] = &[
-    (Failure::Quota, &["quotaexceeded", "exceeding approved", "quota"]),
+const SIGNS: &[(AzlinFailure, &[&str])] = &[
+    (AzlinFailure::Quota, &["quotaexceeded", "exceeding approved", "quota"]),
     (
-        Failure::Capacity,
+        AzlinFailure::Capacity,
         &["skunotavailable", "allocationfailed", "overconstrained", "not available in location", "capacity"],
     ),
     (
-        Failure::Auth,
+        AzlinFailure::Auth,
         &[
             "az login",
             "aadsts",
@@ -41,7 +41,7 @@ const SIGNS: &[(Failure, &[&str])] = &[
         ],
     ),
     (
-        Failure::Transient,
+        AzlinFailure::Transient,
         &[
             "toomanyrequests",
             "429",
@@ -62,9 +62,9 @@ const SIGNS: &[(Failure, &[&str])] = &[
     ),
 ];
 
-impl Failure {
+impl AzlinFailure {
     /// The kind of a failure that `answer` tells.
-    pub fn of(answer: &CommandOutput) -> Self {
+    pub fn from_output(answer: &CommandOutput) -> Self {
         // The parser's own code: the same words would fail again.
         if answer.status == 2 {
             return Self::Usage;
@@ -74,12 +74,12 @@ impl Failure {
         sign.map_or(Self::Other, |(failure, _)| *failure)
     }
 
-    /// Whether trying again may help.
-    pub fn passes(self) -> bool {
+    /// Reports whether trying again may help.
+    pub fn is_transient(self) -> bool {
         self == Self::Transient
     }
 
-    /// Its name for programs.
+    /// The name of the failure kind, for programs.
     pub fn name(self) -> &'static str {
         match self {
             Self::Quota => "quota",
@@ -104,13 +104,13 @@ impl Failure {
         }
     }
 
-    /// What is told of `answer`, which `what` gave.
-    pub(super) fn context(self, what: &str, answer: &CommandOutput) -> ErrorContext {
-        let context = ErrorContext::new(format!("{what}: {}", complaint(answer)))
-            .with("reason", self.name())
-            .with("exit_code", answer.status);
+    /// The error context for the failed command `what` with the output `answer`: complaint, exit code, reason and hint.
+    pub(super) fn error_context(self, what: &str, answer: &CommandOutput) -> ErrorContext {
+        let context = ErrorContext::new(format!("{what}: {}", summarize_complaint(answer)))
+            .with_fact("reason", self.name())
+            .with_fact("exit_code", answer.status);
         match self.hint() {
-            Some(hint) => context.with("hint", hint),
+            Some(hint) => context.with_fact("hint", hint),
             None => context,
         }
     }

@@ -1,11 +1,11 @@
-//! What `azlin -o json list` says: an object with `vms` since 2.7, a bare array before.
+//! Parser of the output of `azlin -o json list`: an object with `vms` since 2.7, a bare array before.
 
 use serde::Deserialize;
 
 /// A machine as azlin lists it. What it does not say is `None`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-pub struct Vm {
-    /// Its name.
+pub struct AzlinVm {
+    /// The name of the machine.
     pub name: String,
     /// `Running`, …
     #[serde(default)]
@@ -13,10 +13,10 @@ pub struct Vm {
     /// The address that azlin itself would use.
     #[serde(default)]
     pub ip: Option<String>,
-    /// Its address for everybody.
+    /// The public IP address, reachable from everywhere; `None` or empty if there is none.
     #[serde(default)]
     pub public_ip: Option<String>,
-    /// Its region.
+    /// The Azure region of the machine.
     #[serde(default, alias = "region")]
     pub location: Option<String>,
     /// The Azure machine.
@@ -26,33 +26,36 @@ pub struct Vm {
 
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Shape {
-    Now { vms: Vec<Vm> },
-    Before(Vec<Vm>),
+enum AzlinListShape {
+    Now { vms: Vec<AzlinVm> },
+    Before(Vec<AzlinVm>),
 }
 
-impl Vm {
-    /// Whether it runs. Lists of before 2.7 had only such.
-    pub fn runs(&self) -> bool {
+impl AzlinVm {
+    /// Reports whether the machine runs. Lists of azlin before 2.7 had only running machines.
+    pub fn is_running(&self) -> bool {
         self.power_state.as_deref().is_none_or(|state| state.to_ascii_lowercase().contains("running"))
     }
 
     /// The address that ssh reaches from everywhere; `None`: only azlin knows a way.
-    pub fn address(&self) -> Option<&str> {
+    pub fn public_address(&self) -> Option<&str> {
         self.public_ip.as_deref().filter(|ip| !ip.is_empty())
     }
 }
 
 /// Reads either shape. Lines before the object are passed over: warnings of `az` land there.
-pub fn parse(text: &str) -> Result<Vec<Vm>, String> {
+///
+/// # Errors
+/// A text that is no list of machines in either shape; the message says where.
+pub fn parse_machine_list(text: &str) -> Result<Vec<AzlinVm>, String> {
     let start = text.lines().scan(0, |at, line| {
         let here = *at;
         *at += line.len() + 1;
         Some((here, line))
     });
     let begin = start.into_iter().find(|(_, line)| line.starts_with(['{', '['])).map_or(0, |(at, _)| at);
-    let shape: Shape = serde_json::from_str(text.get(begin..).unwrap_or_default())
+    let shape: AzlinListShape = serde_json::from_str(text.get(begin..).unwrap_or_default())
         .map_err(|error| format!("azlin's list of machines cannot be read: {error}"))?;
-    let (Shape::Now { vms } | Shape::Before(vms)) = shape;
+    let (AzlinListShape::Now { vms } | AzlinListShape::Before(vms)) = shape;
     Ok(vms)
 }

@@ -4,36 +4,36 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// How tries are repeated.
+/// Policy of repeated attempts: the length of the first pause, and the time that all attempts may take.
 #[derive(Debug, Clone, Copy)]
-pub struct Retry {
+pub struct AzlinRetryPolicy {
     first: Duration,
     budget: Duration,
 }
 
 /// A series of tries.
 #[derive(Debug)]
-pub struct Tries {
+pub struct AzlinAttempts {
     next: Duration,
     until: Instant,
 }
 
-impl Retry {
+impl AzlinRetryPolicy {
     /// The first pause is about `first` long; all tries together take at most `budget`.
     pub const fn new(first: Duration, budget: Duration) -> Self {
         Self { first, budget }
     }
 
     /// Begins a series.
-    pub fn begin(self) -> Tries {
-        Tries { next: self.first, until: Instant::now() + self.budget }
+    pub fn start_attempts(self) -> AzlinAttempts {
+        AzlinAttempts { next: self.first, until: Instant::now() + self.budget }
     }
 }
 
-impl Tries {
+impl AzlinAttempts {
     /// Waits before the next try; `false` if there is no time for one.
-    pub async fn pause(&mut self) -> bool {
-        let pause = jittered(self.next);
+    pub async fn wait_for_next(&mut self) -> bool {
+        let pause = jitter_pause(self.next);
         if Instant::now() + pause > self.until {
             return false;
         }
@@ -44,7 +44,7 @@ impl Tries {
 }
 
 /// Between a half of `time` and all of it, so that many clients do not come back together.
-fn jittered(time: Duration) -> Duration {
+fn jitter_pause(time: Duration) -> Duration {
     let mut random = [0; 2];
     // Without random bytes everybody waits half the time, which is no harm.
     let _ = rustix::rand::getrandom(&mut random[..], rustix::rand::GetRandomFlags::empty());

@@ -52,29 +52,29 @@ impl RemoteCommandRunner for Told {
 const NOW: &str = r#"{"vms":[{"name":"amplihack-a","resource_group":"g","power_state":"Running","ip":"20.1.2.3","public_ip":"20.1.2.3","private_ip":"10.0.0.4","location":"eastus","vm_size":"Standard_E16s_v5","os":"Linux","cpu":16,"mem":null,"session":null,"tmux_sessions":[]}],"filters":{"hidden_not_running":1,"dropped_by_tag":0,"dropped_by_pattern":0}}"#;
 const BEFORE: &str = r#"[{"name":"amplihack-a","ip":"10.0.0.4","public_ip":null,"region":"eastus","size":"Standard_E16s_v5"}]"#;
 
-fn make<const N: usize>(answers: [(i32, &str); N]) -> (Result<Vm, RemoteError>, Vec<String>) {
+fn make<const N: usize>(answers: [(i32, &str); N]) -> (Result<AzlinVm, RemoteError>, Vec<String>) {
     let told = Told::new(answers);
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
-    let wanted = Wanted {
+    let wanted = AzlinVmRequest {
         name: "amplihack-a",
         size: "Standard_E16s_v5",
         region: "westus",
         extra: &["--rg".to_owned(), "g".to_owned()],
     };
-    let made = runtime.block_on(Azlin::new(&told, Duration::from_mins(2)).make(&wanted));
+    let made = runtime.block_on(AzlinCli::new(&told, Duration::from_mins(2)).create_machine(&wanted));
     (made, told.asked())
 }
 
 #[test]
 fn both_shapes_of_the_list_are_read() {
-    let now = parse(&format!("WARNING: old az\n{NOW}\n")).unwrap();
-    assert_eq!((now[0].name.as_str(), now[0].address()), ("amplihack-a", Some("20.1.2.3")));
-    let before = parse(BEFORE).unwrap();
+    let now = parse_machine_list(&format!("WARNING: old az\n{NOW}\n")).unwrap();
+    assert_eq!((now[0].name.as_str(), now[0].public_address()), ("amplihack-a", Some("20.1.2.3")));
+    let before = parse_machine_list(BEFORE).unwrap();
     assert_eq!(before[0].vm_size.as_deref(), Some("Standard_E16s_v5"));
-    assert_eq!(before[0].address(), None);
-    assert!(parse("NAME  SIZE\n").is_err());
-    assert_eq!(parse("[]").unwrap(), []);
+    assert_eq!(before[0].public_address(), None);
+    assert!(parse_machine_list("NAME  SIZE\n").is_err());
+    assert_eq!(parse_machine_list("[]").unwrap(), []);
 }
 
 #[test]
@@ -103,11 +103,11 @@ fn only_what_may_pass_is_tried_again() {
     ] {
         let (made, asked) = make([(1, text), (0, "[]")]);
         let error = made.unwrap_err();
-        assert_eq!(error.fact("reason"), Some(reason), "{text}");
+        assert_eq!(error.get_fact("reason"), Some(reason), "{text}");
         assert_eq!(asked.len(), 2, "{text}");
     }
     let (made, asked) = make([(2, "error: unexpected argument '--timeout'"), (0, "[]")]);
-    assert_eq!((made.unwrap_err().fact("reason"), asked.len()), (Some("usage"), 2));
+    assert_eq!((made.unwrap_err().get_fact("reason"), asked.len()), (Some("usage"), 2));
 }
 
 #[test]
@@ -121,9 +121,9 @@ fn a_machine_that_azlin_failed_to_make_and_that_is_there_is_not_made_twice() {
 fn what_may_be_there_is_told_with_name_and_price() {
     let (made, _) = make([(1, "the moon is full"), (1, "the moon is full")]);
     let error = made.unwrap_err();
-    assert_eq!(error.fact("vm"), Some("amplihack-a"));
-    assert_eq!(error.fact("maybe_made"), Some("true"));
-    assert_eq!(error.fact("price"), Some("about $1.01 an hour"));
+    assert_eq!(error.get_fact("vm"), Some("amplihack-a"));
+    assert_eq!(error.get_fact("maybe_made"), Some("true"));
+    assert_eq!(error.get_fact("price"), Some("about $1.01 an hour"));
 }
 
 #[test]
@@ -135,9 +135,9 @@ fn a_machine_that_azlin_made_without_a_word_is_not_forgotten() {
         [(NEVER, ""), (NEVER, "")],
     ] {
         let error = make(answers).0.unwrap_err();
-        assert_eq!(error.fact("vm"), Some("amplihack-a"), "{answers:?}");
-        assert_eq!(error.fact("maybe_made"), Some("true"), "{answers:?}");
-        assert_eq!(error.fact("price"), Some("about $1.01 an hour"), "{answers:?}");
+        assert_eq!(error.get_fact("vm"), Some("amplihack-a"), "{answers:?}");
+        assert_eq!(error.get_fact("maybe_made"), Some("true"), "{answers:?}");
+        assert_eq!(error.get_fact("price"), Some("about $1.01 an hour"), "{answers:?}");
     }
     let (made, asked) = make([(NEVER, ""), (0, NOW)]);
     assert_eq!((made.unwrap().name.as_str(), asked.len()), ("amplihack-a", 2));
@@ -147,7 +147,7 @@ fn a_machine_that_azlin_made_without_a_word_is_not_forgotten() {
 fn what_passes_not_within_the_budget_is_an_error() {
     let answers: [(i32, &str); 40] = std::array::from_fn(|n| if n % 2 == 0 { (1, "429") } else { (0, "[]") });
     let (made, asked) = make(answers);
-    assert_eq!(made.unwrap_err().fact("reason"), Some("transient"));
+    assert_eq!(made.unwrap_err().get_fact("reason"), Some("transient"));
     assert!((6..=16).contains(&asked.len()), "{}", asked.len());
 }
 
@@ -155,10 +155,11 @@ fn what_passes_not_within_the_budget_is_an_error() {
 fn deleting_forces_and_says_what_is_left() {
     let told = Told::new([(1, "NIC could not be deleted; may still be billing")]);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let error = runtime.block_on(Azlin::new(&told, Duration::ZERO).delete("amplihack-a")).unwrap_err();
+    let error =
+        runtime.block_on(AzlinCli::new(&told, Duration::ZERO).delete_machine("amplihack-a")).unwrap_err();
     assert!(matches!(error, RemoteError::Cleanup(_)));
     assert_eq!(
-        error.fact("hint"),
+        error.get_fact("hint"),
         Some("it may still cost money; delete it: azlin kill amplihack-a --force")
     );
     assert_eq!(told.asked(), ["kill amplihack-a --force"]);

@@ -1,4 +1,4 @@
-//! What a client answers beside the results of the six commands.
+//! Result types of the client beside those of the six commands.
 
 use std::collections::BTreeMap;
 
@@ -7,30 +7,30 @@ use serde::Serialize;
 
 use crate::backend::Backend;
 use crate::error::RemoteError;
-use crate::session::{Condition, Session};
+use crate::session::{Session, SessionCondition};
 
-/// What came of starting several sessions: a row a prompt, in their order.
+/// The result of starting several sessions: a row a prompt, in their order.
 #[derive(Debug)]
-pub struct Started {
+pub struct StartReport {
     /// The rows.
     pub rows: Vec<StartRow>,
 }
 
-/// What came of one prompt.
+/// The result of starting a session for one prompt.
 #[derive(Debug)]
 pub struct StartRow {
     /// The prompt.
     pub prompt: String,
-    /// Its session, or why there is none that runs.
+    /// The session, or the error that kept it from running.
     pub outcome: Result<Session, RemoteError>,
 }
 
-/// What this side knows.
+/// The sessions that the state file knows.
 #[derive(Debug, Clone, Default)]
-pub struct Listing {
+pub struct SessionListing {
     /// The sessions, oldest first.
     pub rows: Vec<ListRow>,
-    /// What a changing command, or a refresh, would bring up to date, a sentence each.
+    /// Statements that a changing command, or a refresh, would bring up to date, a sentence each.
     pub unsettled: Vec<String>,
 }
 
@@ -42,24 +42,24 @@ pub struct ListRow {
     pub session: Session,
     /// The outcome of its run, once it has one.
     pub end: Option<RunOutcome>,
-    /// Why its status may not be the last word.
-    pub condition: Option<Condition>,
-    /// What runs it.
+    /// The reason why the session's status may be out of date; `None` if nothing is known against it.
+    pub condition: Option<SessionCondition>,
+    /// The backend that runs the session; `None` if it is not known.
     pub backend: Option<Backend>,
 }
 
-/// What came of waiting.
+/// The result of waiting for sessions.
 #[derive(Debug, Clone)]
-pub struct Waited {
+pub struct WaitReport {
     /// The sessions that were waited for, as they stand now.
     pub sessions: Vec<Session>,
     /// The time was over before they had ended.
     pub timed_out: bool,
 }
 
-/// What came of looking for idle machines.
+/// The result of a search for idle machines.
 #[derive(Debug, Clone, Default, Serialize)]
-pub struct Swept {
+pub struct SweepReport {
     /// Machines that were given back.
     pub released: Vec<String>,
     /// Machines that are idle and stay, and why.
@@ -68,20 +68,20 @@ pub struct Swept {
     pub failed: BTreeMap<String, String>,
 }
 
-/// What a machine has.
+/// The report of `doctor` on one machine.
 #[derive(Debug, Clone, Serialize)]
 pub struct HostReport {
-    /// Its name.
+    /// The name of the machine.
     pub host: String,
-    /// What it is and has, for people.
+    /// Facts about the machine, its hardware and its programs, for people.
     pub facts: Vec<String>,
-    /// What sessions miss there, with what to do about it.
+    /// Requirements of sessions that the machine does not meet, with what to do about each.
     pub problems: Vec<String>,
 }
 
 impl HostReport {
-    /// Whether sessions can run there.
-    pub fn ready(&self) -> bool {
+    /// Reports whether sessions can run there.
+    pub fn is_ready(&self) -> bool {
         self.problems.is_empty()
     }
 }

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use tokio::task::JoinSet;
 
-/// How many machines are asked at once.
+/// Number of machines that are asked at once.
 const AT_ONCE: usize = 16;
 
-/// What each of `questions`, which come with their machines' names, answers.
+/// The answers to `questions`, each of which comes with its machine's name, by that name.
 pub(super) async fn ask_each<T, F>(questions: impl Iterator<Item = (String, F)>) -> BTreeMap<String, T>
 where
     T: Send + 'static,

@@ -1,33 +1,33 @@
-//! One user of remote sessions: the configuration's answers, and what a call sets beside the options of the six commands.
+//! The client of remote sessions: the configuration's answers, and settings of a call beside the options of the six commands.
 
 pub(crate) mod answers;
 mod ask;
+mod context;
 mod exec;
-mod ground;
-mod home;
+mod incremental;
 mod machines;
-mod missing;
 mod refresh;
+mod retrieve;
+mod routes;
 mod send;
 mod start;
 mod validate;
 mod watch;
-mod ways;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use amplihack_agent::{AgentBinary, Permissions, profile};
-use amplihack_utils::agent_binary::{System, resolve_in};
-use amplihack_utils::config::{Config, Value};
+use amplihack_agent::{AgentBinary, PermissionLevel, agent_profile};
+use amplihack_utils::agent_binary::{SystemLiveness, resolve_in};
+use amplihack_utils::config::{ConfigValue, LayeredConfig};
 use amplihack_utils::env::Env;
-use amplihack_utils::error::Explain;
+use amplihack_utils::error::ErrorExplanation;
 use amplihack_utils::secret::Secret;
 
 use crate::backend::Backend;
 use crate::error::{ErrorContext, RemoteError};
-use crate::hosts::Hosts;
+use crate::hosts::RemoteHosts;
 use crate::runner::RemoteCommandRunner;
 
 /// The most that is sent for a session, unless said otherwise.
@@ -38,14 +38,14 @@ const CAP: u64 = 500 * 1024 * 1024;
 /// Public fields: set what differs from the configuration.
 #[derive(Clone)]
 pub struct Client {
-    /// Where sessions run. `None`: nobody said, and nothing is started.
+    /// The backend for new sessions. `None`: none was chosen, and nothing is started.
     pub backend: Option<Backend>,
     /// The agent that works.
     pub agent: AgentBinary,
-    /// What it may do without asking; `None`: its own default.
-    pub permissions: Option<Permissions>,
+    /// Permissions of the agent without asking; `None`: the agent's own default.
+    pub permissions: Option<PermissionLevel>,
     /// The machines of the user's own.
-    pub hosts: Hosts,
+    pub hosts: RemoteHosts,
     /// Use only hosts that have all of these labels.
     pub labels: Vec<String>,
     /// Use only this machine.
@@ -66,52 +66,58 @@ pub struct Client {
     pub max_vms: Option<usize>,
     /// Send this `amplihack` where none is installed.
     pub upload: Option<PathBuf>,
-    /// This `amplihack`: sessions on this machine use it where PATH leads to none. A file of another name is not used.
+    /// Path to this `amplihack`, for sessions on this machine if PATH has none. A file of another name is not used.
     pub program: Option<PathBuf>,
     /// Remove a session although not all of its work could be brought home.
     pub discard_results: bool,
     /// Stop starting sessions after the first that could not be started.
     pub fail_fast: bool,
-    /// How everything outside is reached; `None`: by the system's programs.
+    /// Runner of all outside commands; `None`: the system's programs.
     pub runner: Option<Arc<dyn RemoteCommandRunner>>,
     /// Told what goes on.
-    pub progress: Option<Progress>,
+    pub progress: Option<RemoteProgress>,
     pub(crate) process: Env,
-    pub(crate) config: Config,
+    pub(crate) config: LayeredConfig,
 }
 
-pub use watch::Show;
+pub use watch::RemoteOutputSink;
 
-/// Who is told what goes on.
-pub type Progress = Arc<dyn Fn(&str) + Send + Sync>;
+/// Receiver of progress messages for the user.
+pub type RemoteProgress = Arc<dyn Fn(&str) + Send + Sync>;
 
 impl Client {
     /// A client by the configuration of this process's environment and directory.
+    ///
+    /// # Errors
+    /// `Validation` where the current directory is not there; else those of [`new`](Self::new).
     pub fn from_config() -> Result<Self, RemoteError> {
         let here = std::env::current_dir()
-            .map_err(|error| invalid(format!("the current directory is not there: {error}")))?;
+            .map_err(|error| invalid_input(format!("the current directory is not there: {error}")))?;
         Self::new(&Env::from_process(), &here)
     }
 
     /// A client in `here` with `env`.
+    ///
+    /// # Errors
+    /// `Validation` where the configuration or `hosts.toml` cannot be read or is wrong.
     pub fn new(env: &Env, here: &Path) -> Result<Self, RemoteError> {
-        let config = Config::load(env, here, &[]).map_err(|error| {
+        let config = LayeredConfig::load(env, here, &[]).map_err(|error| {
             let context = ErrorContext::new(error.to_string());
             RemoteError::Validation(match error.hint() {
-                Some(hint) => context.with("hint", hint),
+                Some(hint) => context.with_fact("hint", hint),
                 None => context,
             })
         })?;
         let backend = config.get("remote.backend").and_then(|setting| match &setting.value {
-            Value::Word(word) => word.parse().ok(),
+            ConfigValue::Word(word) => word.parse().ok(),
             _ => None,
         });
-        let agent = resolve_in(here, env, &System::new(env), jiff::Timestamp::now()).agent;
+        let agent = resolve_in(here, env, &SystemLiveness::new(env), jiff::Timestamp::now()).agent;
         Ok(Self {
             backend,
             agent,
             permissions: None,
-            hosts: Hosts::load(env)?,
+            hosts: RemoteHosts::load(env)?,
             labels: Vec::new(),
             host: None,
             env: Vec::new(),
@@ -133,9 +139,9 @@ impl Client {
     }
 
     /// The key of the agent's provider in this client's environment, and the variable that it is in.
-    pub fn key(&self) -> Option<(&'static str, Secret)> {
-        let names = profile(self.agent).keys;
-        let names = if amplihack_utils::sabotage::active("remote-cli-key") { &names[..0] } else { names };
+    pub fn agent_key(&self) -> Option<(&'static str, Secret)> {
+        let names = agent_profile(self.agent).keys;
+        let names = if amplihack_utils::sabotage::is_active("remote-cli-key") { &names[..0] } else { names };
         names.iter().find_map(|name| {
             let text = self.process.text(name).filter(|text| !text.trim().is_empty())?;
             Some((*name, Secret::new(text)))
@@ -143,21 +149,21 @@ impl Client {
     }
 
     /// A variable of this client's environment.
-    pub fn variable(&self, name: &str) -> Option<&str> {
+    pub fn env_variable(&self, name: &str) -> Option<&str> {
         self.process.text(name)
     }
 
     /// The backend, or how to choose one.
-    pub(crate) fn backend(&self) -> Result<Backend, RemoteError> {
+    pub(crate) fn required_backend(&self) -> Result<Backend, RemoteError> {
         self.backend.ok_or_else(|| {
             RemoteError::Validation(
                 ErrorContext::new("no backend is chosen: local (this machine), ssh (machines of hosts.toml), azlin (rents machines) or slurm")
-                    .with("hint", "give --backend NAME, or set remote.backend in the configuration"),
+                    .with_fact("hint", "give --backend NAME, or set remote.backend in the configuration"),
             )
         })
     }
 
-    /// How long what may pass is tried again, instead of `usual`.
+    /// The time for which a passing failure is tried again, instead of `usual`.
     pub(crate) fn retry_budget(&self, usual: Duration) -> Duration {
         let seconds =
             self.process.text("AMPLIHACK_REMOTE_RETRY_BUDGET_SECS").and_then(|text| text.trim().parse().ok());
@@ -165,7 +171,7 @@ impl Client {
     }
 
     /// Tells what goes on.
-    pub(crate) fn say(&self, text: &str) {
+    pub(crate) fn report_progress(&self, text: &str) {
         if let Some(progress) = &self.progress {
             progress(text);
         }
@@ -183,13 +189,13 @@ impl std::fmt::Debug for Client {
 }
 
 /// Something that the user said and that cannot be used.
-pub(crate) fn invalid(message: impl Into<String>) -> RemoteError {
+pub(crate) fn invalid_input(message: impl Into<String>) -> RemoteError {
     RemoteError::Validation(ErrorContext::new(message))
 }
 
-/// Whether nobody knows what became of a command, or its machine may answer another time.
-pub(crate) fn unheard(error: &RemoteError) -> bool {
-    let reason = error.fact("reason");
+/// Reports whether the fate of a command is unknown, or its machine may answer another time.
+pub(crate) fn may_answer_later(error: &RemoteError) -> bool {
+    let reason = error.get_fact("reason");
     matches!(error, RemoteError::Transfer(_))
         && matches!(reason, Some("unreachable" | "saturated" | "refused"))
 }

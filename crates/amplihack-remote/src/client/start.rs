@@ -9,125 +9,137 @@ use amplihack_utils::secret::Secret;
 use tokio::task::JoinSet;
 
 use crate::backend::Backend;
-use crate::client::answers::{StartRow, Started};
-use crate::client::ground::{Ground, now};
+use crate::client::answers::{StartReport, StartRow};
+use crate::client::context::{RemoteContext, current_time};
 use crate::client::refresh::end_for_good;
-use crate::client::{Client, invalid, unheard};
+use crate::client::{Client, invalid_input, may_answer_later};
 use crate::error::{ErrorContext, RemoteError};
 use crate::mode::CommandMode;
 use crate::options::StartOptions;
-use crate::package::{Package, PackageOptions, repository};
-use crate::pool::{Make, Reservation, Wants};
+use crate::package::{PackageOptions, SessionPackage, repository};
+use crate::pool::{MachineRequest, NewMachinePlan, SlotReservation};
 use crate::protocol::SessionSpec;
 use crate::session::{Session, SessionStatus};
-use crate::size::Share;
-use crate::state::{Machine, NewSession, Phase, SessionRecord, State};
-use crate::work::Work;
+use crate::session_command::SessionCommand;
+use crate::size::MachineShare;
+use crate::state::{NewSession, PoolMachine, RemoteState, SessionRecord, StartPhase};
 
 /// The memory that the state file promises a session, in MB.
 const MEMORY_MB: u32 = 32_768;
-/// How long a machine that another process makes is waited for.
+/// Time to wait for a machine that another process makes.
 const MAKING: Duration = Duration::from_mins(30);
 
-/// What is to be started.
-pub(super) struct Job {
+/// The sessions of a call that are to be started, with the needs that they share.
+pub(super) struct SessionStartPlan {
     pub(super) prompts: Vec<String>,
     pub(super) mode: CommandMode,
     pub(super) max_turns: u32,
-    pub(super) wants: Wants,
+    pub(super) wants: MachineRequest,
     pub(super) extra: Vec<String>,
     pub(super) port: Option<u16>,
     pub(super) key: Secret,
     pub(super) timeout_seconds: Option<u64>,
-    /// What a scheduler is asked for.
-    pub(super) share: Option<Share>,
-    pub(super) package: Package,
+    /// The share of a machine that a scheduler is asked for; `None` for no request.
+    pub(super) share: Option<MachineShare>,
+    pub(super) package: SessionPackage,
     pub(super) repo: String,
 }
 
-/// What came of each session, by its id.
-pub(super) type Outcomes = BTreeMap<String, Result<(), RemoteError>>;
+/// The start results of sessions, by id.
+pub(super) type StartOutcomes = BTreeMap<String, Result<(), RemoteError>>;
 
 impl Client {
-    /// Starts a session a prompt. What went wrong with one is in its row; an error is about all of them, and nothing was started.
-    pub async fn start(&self, options: StartOptions) -> Result<Started, RemoteError> {
-        if amplihack_utils::sabotage::active("remote-validate-first") {
-            self.ground(options.state_file.as_deref())?.change(|state| {
+    /// Starts a session a prompt. What went wrong with one is in its row.
+    ///
+    /// # Errors
+    /// `Validation` where options, configuration, environment or state file cannot be used, there is no repository, or the idempotency key
+    /// was used for other prompts; `Packaging` where the repository cannot or must not be sent; `Execution` where a start ended early, or a
+    /// machine with leftovers is not known any more. An error is about all sessions, and nothing was started, unless a start ended early or
+    /// the state file failed after sessions were sent.
+    pub async fn start_sessions(&self, options: StartOptions) -> Result<StartReport, RemoteError> {
+        if amplihack_utils::sabotage::is_active("remote-validate-first") {
+            self.open_context(options.state_file.as_deref())?.change_state(|state| {
                 state.other.insert("touched".to_owned(), true.into());
                 Ok(())
             })?;
         }
         self.validate_start(&options)?;
-        let backend = self.backend()?;
-        self.work(options.command, options.max_turns).check()?;
-        repository::require(&self.process, &options.repo_path).await?;
-        let ground = self.ground(options.state_file.as_deref())?;
+        let backend = self.required_backend()?;
+        self.session_command(options.command, options.max_turns).check_mode()?;
+        repository::require_repository(&self.process, &options.repo_path).await?;
+        let ground = self.open_context(options.state_file.as_deref())?;
         if let Some(started) = self.made_before(&ground, &options)?
-            && !started.rows.iter().any(|row| row.outcome.as_ref().is_ok_and(waits))
+            && !started.rows.iter().any(|row| row.outcome.as_ref().is_ok_and(is_pending))
         {
             return Ok(started);
         }
         // A start with this key that was cut off is settled before anything is said of it.
-        self.settle(&ground).await?;
+        self.settle_leftovers(&ground).await?;
         if let Some(started) = self.made_before(&ground, &options)? {
             return Ok(started);
         }
-        let package = self.package(&options.repo_path, false).await?;
-        let wants = Wants {
+        let package = self.package_repository(&options.repo_path, false).await?;
+        let wants = MachineRequest {
             host: self.host.clone(),
-            size: match backend.rents() {
-                true if amplihack_utils::sabotage::active("remote-start-size") => "Standard_B1s".to_owned(),
+            size: match backend.can_rent() {
+                true if amplihack_utils::sabotage::is_active("remote-start-size") => {
+                    "Standard_B1s".to_owned()
+                }
                 true => options.size.azure_size().to_owned(),
                 false => String::new(),
             },
-            region: match backend.rents() {
-                true if amplihack_utils::sabotage::active("remote-start-region") => "nowhere".to_owned(),
-                true => self.region(options.region.as_deref()),
+            region: match backend.can_rent() {
+                true if amplihack_utils::sabotage::is_active("remote-start-region") => "nowhere".to_owned(),
+                true => self.rental_region(options.region.as_deref()),
                 false => String::new(),
             },
             labels: self.labels.iter().cloned().collect(),
-            make: self.making(&ground, backend, options.size.capacity())?,
-            ..Wants::any(backend)
+            make: self.plan_new_machine(&ground, backend, options.size.capacity())?,
+            ..MachineRequest::from_backend(backend)
         };
-        let job = Job {
+        let job = SessionStartPlan {
             prompts: options.prompts.clone(),
             mode: options.command,
             max_turns: options.max_turns,
             wants,
             extra: Vec::new(),
-            port: options.tunnel_port.filter(|_| !amplihack_utils::sabotage::active("remote-start-port")),
+            port: options.tunnel_port.filter(|_| !amplihack_utils::sabotage::is_active("remote-start-port")),
             key: Secret::new(options.api_key.clone()),
             timeout_seconds: None,
-            share: Share::of(options.size.azure_size(), options.size.capacity()),
+            share: MachineShare::from_sku(options.size.azure_size(), options.size.capacity()),
             package,
             repo: options.repo_path.display().to_string(),
         };
-        match self.begin(&ground, &job).await? {
-            Some((ids, outcomes)) => rows(&ground, &job.prompts, &ids, outcomes),
+        match self.place_sessions(&ground, &job).await? {
+            Some((ids, outcomes)) => build_rows(&ground, &job.prompts, &ids, outcomes),
             None => self.made_before(&ground, &options)?.ok_or_else(|| {
                 RemoteError::Execution("the sessions of the idempotency key are gone again".into())
             }),
         }
     }
 
-    /// How machines are made for `backend`, if at all.
-    pub(super) fn making(
+    /// The plan for a new machine of `backend`; `None` if the backend makes none or a machine is named.
+    pub(super) fn plan_new_machine(
         &self,
-        ground: &Ground,
+        ground: &RemoteContext,
         backend: Backend,
         capacity: usize,
-    ) -> Result<Option<Make>, RemoteError> {
-        if !backend.rents() || self.host.is_some() {
+    ) -> Result<Option<NewMachinePlan>, RemoteError> {
+        if !backend.can_rent() || self.host.is_some() {
             return Ok(None);
         }
-        let name = self.new_machine_name(&ground.read()?);
-        Ok(Some(Make { name, capacity, at_most: self.max_vms }))
+        let name = self.new_machine_name(&ground.read_state()?);
+        Ok(Some(NewMachinePlan { name, capacity, at_most: self.max_vms }))
     }
 
     /// The sessions of an earlier call with the same key.
-    fn made_before(&self, ground: &Ground, options: &StartOptions) -> Result<Option<Started>, RemoteError> {
+    fn made_before(
+        &self,
+        ground: &RemoteContext,
+        options: &StartOptions,
+    ) -> Result<Option<StartReport>, RemoteError> {
         let Some(key) = &self.idempotency_key else { return Ok(None) };
-        let state = ground.read()?;
+        let state = ground.read_state()?;
         let made = state.made_by_key(key);
         if made.is_empty() {
             return Ok(None);
@@ -135,7 +147,7 @@ impl Client {
         let same = made.len() == options.prompts.len()
             && made.iter().zip(&options.prompts).all(|(record, prompt)| record.session.prompt == *prompt);
         if !same {
-            return Err(invalid(format!("the idempotency key '{key}' was used for other prompts")));
+            return Err(invalid_input(format!("the idempotency key '{key}' was used for other prompts")));
         }
         let row = |record: &&SessionRecord| {
             let session = &record.session;
@@ -148,19 +160,19 @@ impl Client {
                 let context = ErrorContext::new(format!("{}: {why}", session.session_id));
                 let hint = "start it again with another idempotency key";
                 Err(RemoteError::Execution(
-                    context.with("session_id", &session.session_id).with("hint", hint),
+                    context.with_fact("session_id", &session.session_id).with_fact("hint", hint),
                 ))
             } else {
                 Ok(session.clone())
             };
             StartRow { prompt: session.prompt.clone(), outcome }
         };
-        Ok(Some(Started { rows: made.iter().map(row).collect() }))
+        Ok(Some(StartReport { rows: made.iter().map(row).collect() }))
     }
 
-    /// What a session of this client does.
-    pub(super) fn work(&self, mode: CommandMode, max_turns: u32) -> Work<'_> {
-        Work {
+    /// The command that a session of this client runs.
+    pub(super) fn session_command(&self, mode: CommandMode, max_turns: u32) -> SessionCommand<'_> {
+        SessionCommand {
             mode,
             agent: self.agent,
             max_turns,
@@ -169,11 +181,15 @@ impl Client {
         }
     }
 
-    /// What is sent of the repository around `repo`.
-    pub(super) async fn package(&self, repo: &Path, skip_scan: bool) -> Result<Package, RemoteError> {
-        self.say("packaging the repository");
-        let directory = self.home()?.join("remote/packages");
-        let package = Package::make(PackageOptions {
+    /// Packages the repository around `repo` for sending.
+    pub(super) async fn package_repository(
+        &self,
+        repo: &Path,
+        skip_scan: bool,
+    ) -> Result<SessionPackage, RemoteError> {
+        self.report_progress("packaging the repository");
+        let directory = self.amplihack_home()?.join("remote/packages");
+        let package = SessionPackage::build(PackageOptions {
             include_dirty: self.include_dirty,
             cap: self.cap,
             skip_secret_scan: skip_scan,
@@ -183,27 +199,28 @@ impl Client {
         })
         .await?;
         for left in &package.left_out {
-            self.say(&format!("not sent: {}: {}", left.path.display(), left.why));
+            self.report_progress(&format!("not sent: {}: {}", left.path.display(), left.why));
         }
         Ok(package)
     }
 
     /// Writes the sessions down, gets each a slot, and starts it there. `None`: another process has just done so by the same key.
-    pub(super) async fn begin(
+    pub(super) async fn place_sessions(
         &self,
-        ground: &Ground,
-        job: &Job,
-    ) -> Result<Option<(Vec<String>, Outcomes)>, RemoteError> {
+        ground: &RemoteContext,
+        job: &SessionStartPlan,
+    ) -> Result<Option<(Vec<String>, StartOutcomes)>, RemoteError> {
         let mut wants = job.wants.clone();
         let unready = self.look_over(ground, &mut wants).await?;
         let Some(ids) = self.write_down(ground, job)? else { return Ok(None) };
-        let reservation = ground.change(|state| state.reserve(&ids, &wants, &ground.me, now()))?;
+        let reservation =
+            ground.change_state(|state| state.reserve_slots(&ids, &wants, &ground.me, current_time()))?;
         let mut outcomes = self.make_all(ground, job, &reservation).await;
         for id in &reservation.queued {
             outcomes.insert(id.clone(), Err(no_room(&wants, &unready)));
         }
         let mut by_machine: BTreeMap<String, Vec<String>> = BTreeMap::new();
-        let state = ground.read()?;
+        let state = ground.read_state()?;
         for id in ids.iter().filter(|id| !outcomes.contains_key(*id)) {
             let machine = state.session(id)?.session.vm_name.clone();
             by_machine.entry(machine).or_default().push(id.clone());
@@ -211,8 +228,9 @@ impl Client {
         let shared = Arc::new(self.clone());
         let mut sent = JoinSet::new();
         for (name, ids) in by_machine {
-            let far = ground.far_of(&state, &name);
-            let specs = ids.iter().map(|id| self.spec(job, &state, id)).collect::<Result<Vec<_>, _>>()?;
+            let far = ground.far_side_named(&state, &name);
+            let specs =
+                ids.iter().map(|id| self.session_spec(job, &state, id)).collect::<Result<Vec<_>, _>>()?;
             let (client, ground, package, key) =
                 (Arc::clone(&shared), ground.clone(), job.package.clone(), job.key.clone());
             let backend = job.wants.backend;
@@ -238,22 +256,24 @@ impl Client {
     /// Makes the configured machines known, and leaves out those that miss something. Answers what each of those misses.
     async fn look_over(
         &self,
-        ground: &Ground,
-        wants: &mut Wants,
+        ground: &RemoteContext,
+        wants: &mut MachineRequest,
     ) -> Result<BTreeMap<String, Vec<String>>, RemoteError> {
-        let configured = self.configured(wants.backend)?;
-        ground.change(|state| {
+        let configured = self.configured_machines(wants.backend)?;
+        ground.change_state(|state| {
             for machine in &configured {
-                state.know(machine.clone(), now());
+                state.register_machine(machine.clone(), current_time());
             }
             Ok(())
         })?;
-        let there = |machine: &Machine| machine.making.is_none() && machine.admits() && wants.fit(machine);
-        let candidates: Vec<Machine> = ground.read()?.vm_pool.into_values().filter(there).collect();
+        let there = |machine: &PoolMachine| {
+            machine.making.is_none() && machine.is_admitting() && wants.is_met_by(machine)
+        };
+        let candidates: Vec<PoolMachine> = ground.read_state()?.vm_pool.into_values().filter(there).collect();
         let mut unready = BTreeMap::new();
-        for (name, answer) in self.probe(ground, candidates).await {
+        for (name, answer) in self.probe_machines(ground, candidates).await {
             let problems = match answer {
-                Ok(probe) => self.problems(&probe),
+                Ok(probe) => self.machine_problems(&probe),
                 Err(error) => vec![error.to_string()],
             };
             if !problems.is_empty() {
@@ -264,8 +284,12 @@ impl Client {
         Ok(unready)
     }
 
-    fn write_down(&self, ground: &Ground, job: &Job) -> Result<Option<Vec<String>>, RemoteError> {
-        ground.change(|state| {
+    fn write_down(
+        &self,
+        ground: &RemoteContext,
+        job: &SessionStartPlan,
+    ) -> Result<Option<Vec<String>>, RemoteError> {
+        ground.change_state(|state| {
             // Looked at again under the lock: of starts with one key at the same time only one starts something.
             if self.idempotency_key.as_ref().is_some_and(|key| !state.made_by_key(key).is_empty()) {
                 return Ok(None);
@@ -277,9 +301,9 @@ impl Client {
                     command: job.mode,
                     max_turns: job.max_turns,
                     memory_mb: Some(MEMORY_MB)
-                        .filter(|_| !amplihack_utils::sabotage::active("remote-memory")),
+                        .filter(|_| !amplihack_utils::sabotage::is_active("remote-memory")),
                 };
-                let id = state.add(new, now())?;
+                let id = state.add_session(new, current_time())?;
                 let record = state.session_mut(&id)?;
                 record.backend = Some(job.wants.backend);
                 record.agent = Some(self.agent.name().to_owned());
@@ -292,7 +316,7 @@ impl Client {
                 record.idempotency_key.clone_from(&self.idempotency_key);
                 record.prompt_number = u32::try_from(number).ok();
                 if let (Backend::Slurm, Some(share)) = (job.wants.backend, job.share) {
-                    record.job_options = share.sbatch().to_vec();
+                    record.job_options = share.sbatch_options().to_vec();
                 }
                 ids.push(id);
             }
@@ -301,17 +325,22 @@ impl Client {
     }
 
     /// Makes the machines that are to be made, and waits for those that others make. Answers the sessions that got none.
-    async fn make_all(&self, ground: &Ground, job: &Job, reservation: &Reservation) -> Outcomes {
-        let mut outcomes = Outcomes::new();
+    async fn make_all(
+        &self,
+        ground: &RemoteContext,
+        job: &SessionStartPlan,
+        reservation: &SlotReservation,
+    ) -> StartOutcomes {
+        let mut outcomes = StartOutcomes::new();
         let shared = Arc::new(self.clone());
         let mut making = JoinSet::new();
         for name in &reservation.to_make {
             let (client, ground, name) = (Arc::clone(&shared), ground.clone(), name.clone());
             let (extra, port) = (job.extra.clone(), job.port);
             making.spawn(async move {
-                let made = client.make(&ground, &name, &extra, port).await;
+                let made = client.rent_machine(&ground, &name, &extra, port).await;
                 let ready = match made {
-                    Ok(()) => client.ready(&ground, &name).await,
+                    Ok(()) => client.check_new_machine(&ground, &name).await,
                     Err(error) => Err(error),
                 };
                 (name, ready)
@@ -334,20 +363,20 @@ impl Client {
     }
 
     /// Waits for a machine that was just made to have what sessions need.
-    async fn ready(&self, ground: &Ground, name: &str) -> Result<(), RemoteError> {
-        let far = ground.far_of(&ground.read()?, name)?;
-        let problems = self.problems(&far.probe(&self.programs()).await?);
+    async fn check_new_machine(&self, ground: &RemoteContext, name: &str) -> Result<(), RemoteError> {
+        let far = ground.far_side_named(&ground.read_state()?, name)?;
+        let problems = self.machine_problems(&far.probe_machine(&self.required_programs()).await?);
         if problems.is_empty() {
             return Ok(());
         }
         let context = ErrorContext::new(format!("{name} cannot run sessions: {}", problems.join("; ")));
-        Err(RemoteError::Provisioning(context.with("vm", name)))
+        Err(RemoteError::Provisioning(context.with_fact("vm", name)))
     }
 
-    async fn made_by_another(&self, ground: &Ground, name: &str) -> Result<(), RemoteError> {
+    async fn made_by_another(&self, ground: &RemoteContext, name: &str) -> Result<(), RemoteError> {
         let until = tokio::time::Instant::now() + MAKING;
         loop {
-            let state = ground.read()?;
+            let state = ground.read_state()?;
             let Some(machine) = state.vm_pool.get(name) else {
                 return Err(RemoteError::Provisioning(
                     format!("the process that made {name} could not").into(),
@@ -367,17 +396,24 @@ impl Client {
         }
     }
 
-    fn spec(&self, job: &Job, state: &State, id: &str) -> Result<SessionSpec, RemoteError> {
+    fn session_spec(
+        &self,
+        job: &SessionStartPlan,
+        state: &RemoteState,
+        id: &str,
+    ) -> Result<SessionSpec, RemoteError> {
         let record = state.session(id)?;
-        let work = self.work(job.mode, job.max_turns);
-        let key_name =
-            self.key_name.clone().unwrap_or_else(|| amplihack_agent::profile(self.agent).keys[0].to_owned());
+        let work = self.session_command(job.mode, job.max_turns);
+        let key_name = self
+            .key_name
+            .clone()
+            .unwrap_or_else(|| amplihack_agent::agent_profile(self.agent).keys[0].to_owned());
         let mut env = self.env.clone();
-        if amplihack_utils::sabotage::active("remote-node-options") {
+        if amplihack_utils::sabotage::is_active("remote-node-options") {
             env.push(("NODE_OPTIONS".to_owned(), Secret::new("--trace-uncaught".to_owned())));
         }
         // Where the user has the key under another name, tools there may look for it under that.
-        if let Some((name, _)) = self.key().filter(|(name, _)| *name != key_name) {
+        if let Some((name, _)) = self.agent_key().filter(|(name, _)| *name != key_name) {
             env.push((name.to_owned(), job.key.clone()));
         }
         Ok(SessionSpec {
@@ -390,7 +426,7 @@ impl Client {
             extra: job.package.extra.as_ref().map(|extra| extra.sha256.clone()),
             base: job.package.base.clone(),
             branch: job.package.branch.clone(),
-            prompt: work.prompt_file(if amplihack_utils::sabotage::active("remote-start-each") {
+            prompt: work.prompt_file(if amplihack_utils::sabotage::is_active("remote-start-each") {
                 &job.prompts[0]
             } else {
                 &record.session.prompt
@@ -399,22 +435,26 @@ impl Client {
         })
     }
 
-    /// What was not started gives its slot back; where nobody knows, that is left to be found out.
-    async fn settle_failures(&self, ground: &Ground, outcomes: &Outcomes) -> Result<(), RemoteError> {
-        let before = ground.read()?;
+    /// Gives back the slots of sessions that were not started; if that is not known, the next refresh finds out.
+    async fn settle_failures(
+        &self,
+        ground: &RemoteContext,
+        outcomes: &StartOutcomes,
+    ) -> Result<(), RemoteError> {
+        let before = ground.read_state()?;
         let mut failed_on = BTreeSet::new();
         for (id, outcome) in outcomes {
             let Err(error) = outcome else { continue };
             let record = before.session(id)?;
             let (phase, machine) = (record.phase, &record.session.vm_name);
             failed_on.insert(machine);
-            if phase >= Some(Phase::Sent) && unheard(error) {
+            if phase >= Some(StartPhase::Sent) && may_answer_later(error) {
                 continue;
             }
             // What a scheduler did not take is claimed on its machine, with its key, and may have been taken nevertheless.
-            let claimed = phase >= Some(Phase::Claimed);
-            ground.change(|state| {
-                let failed = state.failed(id, error.to_string(), now())?;
+            let claimed = phase >= Some(StartPhase::Claimed);
+            ground.change_state(|state| {
+                let failed = state.mark_failed(id, error.to_string(), current_time())?;
                 state.session_mut(id)?.end_unconfirmed |= failed && claimed;
                 Ok(())
             })?;
@@ -423,7 +463,7 @@ impl Client {
             }
         }
         // What was made for nothing must not cost anything.
-        let after = ground.read()?;
+        let after = ground.read_state()?;
         let unused = after.vm_pool.values().filter(|machine| {
             machine.backend == Some(Backend::Azlin)
                 && machine.made_by_us
@@ -433,40 +473,40 @@ impl Client {
         });
         for machine in unused {
             if let Err(error) = self.give_back(ground, &machine.vm.name, false).await {
-                self.say(&format!("{error}"));
+                self.report_progress(&format!("{error}"));
             }
         }
         Ok(())
     }
 }
 
-/// Whether a session has not begun, nor failed.
-fn waits(session: &Session) -> bool {
+/// Reports whether a session has neither begun nor failed.
+fn is_pending(session: &Session) -> bool {
     session.status == SessionStatus::Pending
 }
 
-fn rows(
-    ground: &Ground,
+fn build_rows(
+    ground: &RemoteContext,
     prompts: &[String],
     ids: &[String],
-    mut outcomes: Outcomes,
-) -> Result<Started, RemoteError> {
-    let state = ground.read()?;
+    mut outcomes: StartOutcomes,
+) -> Result<StartReport, RemoteError> {
+    let state = ground.read_state()?;
     let row = |(prompt, id): (&String, &String)| {
         let outcome = match outcomes.remove(id) {
-            Some(Err(error)) => Err(error.with("session_id", id)),
+            Some(Err(error)) => Err(error.with_fact("session_id", id)),
             _ => state.session(id).map(|record| record.session.clone()),
         };
         StartRow { prompt: prompt.clone(), outcome }
     };
-    Ok(Started { rows: prompts.iter().zip(ids).map(row).collect() })
+    Ok(StartReport { rows: prompts.iter().zip(ids).map(row).collect() })
 }
 
-fn no_room(wants: &Wants, unready: &BTreeMap<String, Vec<String>>) -> RemoteError {
+fn no_room(wants: &MachineRequest, unready: &BTreeMap<String, Vec<String>>) -> RemoteError {
     let mut context =
         ErrorContext::new(format!("no machine of the backend {} has a free slot", wants.backend))
-            .with("reason_slots", "full")
-            .with(
+            .with_fact("reason_slots", "full")
+            .with_fact(
                 "hint",
                 "wait for sessions to end, see 'amplihack remote pool list', or name more machines",
             );
@@ -475,7 +515,7 @@ fn no_room(wants: &Wants, unready: &BTreeMap<String, Vec<String>>) -> RemoteErro
             unready.iter().map(|(name, problems)| format!("{name}: {}", problems.join("; "))).collect();
         context.message =
             format!("no machine of the backend {} can take a session: {}", wants.backend, text.join(" | "));
-        context = context.with("hint", "look at the machines: amplihack remote doctor");
+        context = context.with_fact("hint", "look at the machines: amplihack remote doctor");
     }
     RemoteError::Provisioning(context)
 }

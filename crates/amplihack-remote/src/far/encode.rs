@@ -14,33 +14,36 @@ use crate::session::is_session_id;
 use super::answer::is_digest;
 
 /// A session in memory, under a name that other programs of this user can open. It is on no disk, and gone with this value.
-pub(super) struct Encoded {
+pub(super) struct EncodedSession {
     file: File,
 }
 
-impl Encoded {
-    /// Its name, as long as this value lives.
+impl EncodedSession {
+    /// Path of the session in memory, valid as long as this value lives.
     pub(super) fn path(&self) -> PathBuf {
         PathBuf::from(format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd()))
     }
 }
 
 /// Checks and writes a session, with its key.
-pub(super) fn encode(spec: &SessionSpec, key: Option<&Secret>) -> Result<Encoded, RemoteError> {
-    check(spec, key)?;
+pub(super) fn encode_session(
+    spec: &SessionSpec,
+    key: Option<&Secret>,
+) -> Result<EncodedSession, RemoteError> {
+    check_spec(spec, key)?;
     let memory =
         rustix::fs::memfd_create("session", rustix::fs::MemfdFlags::CLOEXEC).map_err(io::Error::from);
     let written = memory.and_then(|memory| {
         let mut file = File::from(memory);
-        write(&mut file, spec, key)?;
-        Ok(Encoded { file })
+        write_session(&mut file, spec, key)?;
+        Ok(EncodedSession { file })
     });
     written.map_err(|error| {
         RemoteError::Packaging(format!("the session cannot be held in memory: {error}").into())
     })
 }
 
-fn write(out: &mut File, spec: &SessionSpec, key: Option<&Secret>) -> io::Result<()> {
+fn write_session(out: &mut File, spec: &SessionSpec, key: Option<&Secret>) -> io::Result<()> {
     let mut head = Vec::new();
     let mut line = |name: &str, value: &str| head.extend_from_slice(format!("{name} {value}\n").as_bytes());
     if let Some(name) = &spec.key_name {
@@ -72,8 +75,8 @@ fn write(out: &mut File, spec: &SessionSpec, key: Option<&Secret>) -> io::Result
     out.write_all(&spec.prompt)
 }
 
-/// What the far side would refuse is refused here, with the name of what is wrong.
-fn check(spec: &SessionSpec, key: Option<&Secret>) -> Result<(), RemoteError> {
+/// Refuses everything that the far side would refuse, with the name of the wrong part.
+fn check_spec(spec: &SessionSpec, key: Option<&Secret>) -> Result<(), RemoteError> {
     let refuse = |what: String| Err(RemoteError::Validation(what.as_str().into()));
     if !is_session_id(&spec.id) {
         return refuse(format!("'{}' is no session's id", spec.id));
@@ -119,12 +122,12 @@ fn check(spec: &SessionSpec, key: Option<&Secret>) -> Result<(), RemoteError> {
     }
 }
 
-/// Whether `text` has the form of a commit's full name.
+/// Reports whether `text` has the form of a commit's full name.
 pub(super) fn is_commit(text: &str) -> bool {
     matches!(text.len(), 40 | 64) && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-/// Whether `name` can be a variable of a shell.
+/// Reports whether `name` can be a variable of a shell.
 pub(super) fn is_variable(name: &str) -> bool {
     !name.starts_with(|first: char| first.is_ascii_digit())
         && !name.is_empty()

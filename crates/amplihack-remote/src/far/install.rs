@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use amplihack_utils::hex::hex;
+use amplihack_utils::hex::to_hex;
 use sha2::{Digest, Sha256};
 
 use super::SCRIPT;
@@ -10,17 +10,17 @@ use crate::protocol::VERSION;
 
 /// The exit code of a command line whose script is not there.
 pub(super) const MISSING: i32 = MISSING_CODE as i32;
-/// The same as a process gives it.
+/// [`MISSING`] as a process returns it.
 pub(super) const MISSING_CODE: u8 = 93;
 
 /// The SHA-256 of the script.
-static HASH: LazyLock<String> = LazyLock::new(|| hex(Sha256::digest(SCRIPT)));
+static HASH: LazyLock<String> = LazyLock::new(|| to_hex(Sha256::digest(SCRIPT)));
 
-/// Where sessions and the script are, in a shell's words.
+/// Directory of sessions and of the script, as a shell expression.
 const ROOT: &str = "${AMPLIHACK_REMOTE_ROOT:-$HOME/.amplihack/remote}";
 
 /// The script's file name: another version has another.
-pub(super) fn name() -> String {
+pub(super) fn script_name() -> String {
     format!("runner-{}.sh", HASH.get(..16).unwrap_or_default())
 }
 
@@ -28,7 +28,7 @@ pub(super) fn name() -> String {
 /// it cannot be run, or it speaks another version of the protocol. The words must be plain: they are names, ids, digests and numbers, never what a user wrote.
 ///
 /// The login shell there may be any; all that it reads is one quoted word for `sh` and plain words.
-pub(super) fn call(words: &[&str], native: bool) -> String {
+pub(super) fn verb_command(words: &[&str], native: bool) -> String {
     // It has read nothing of its stdin when it ends with one of these codes.
     let installed = format!(
         "PATH=\"$PATH:$HOME/.local/bin:$HOME/bin:$HOME/.cargo/bin:/usr/local/bin\"; if command -v amplihack >/dev/null; then \
@@ -37,24 +37,24 @@ pub(super) fn call(words: &[&str], native: bool) -> String {
     let script = format!(
         "{}f=\"{ROOT}/bin/{}\"; if [ -f \"$f\" ]; then exec sh \"$f\" \"$@\"; fi; exit {MISSING}",
         if native { installed.as_str() } else { "" },
-        name()
+        script_name()
     );
     format!("sh -c '{script}' sh {}", words.join(" "))
 }
 
 /// The command line that stores the script that it gets on stdin, if it is whole.
-pub(super) fn bring() -> String {
+pub(super) fn install_command() -> String {
     let script = format!(
         "umask 077; d=\"{ROOT}/bin\"; mkdir -p \"$d\" && cat >\"$d/.new.$$\" && h=$(sha256sum <\"$d/.new.$$\") && \
          [ \"${{h%% *}}\" = {} ] && mv -f \"$d/.new.$$\" \"$d/{}\" && exit; c=$?; rm -f \"$d/.new.$$\"; exit $c",
         *HASH,
-        name()
+        script_name()
     );
     format!("sh -c '{script}' sh")
 }
 
 /// The command line that makes its stdin the user's program `name`, a plain word.
-pub(super) fn program(name: &str) -> String {
+pub(super) fn program_command(name: &str) -> String {
     let script = "umask 022; d=\"$HOME/.local/bin\"; mkdir -p \"$d\" && cat >\"$d/.new.$$\" && chmod 755 \"$d/.new.$$\" && \
                   mv -f \"$d/.new.$$\" \"$d/$1\" && exit; c=$?; rm -f \"$d/.new.$$\"; exit $c";
     format!("sh -c '{script}' sh {name}")
@@ -62,14 +62,14 @@ pub(super) fn program(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{bring, call, name};
+    use super::{install_command, script_name, verb_command};
 
     #[test]
     fn a_command_line_is_one_quoted_word_and_plain_ones() {
         let words = ["observe", "sess-20260101-000000-0001"];
-        for line in [call(&words, false), call(&words, true), bring()] {
+        for line in [verb_command(&words, false), verb_command(&words, true), install_command()] {
             assert_eq!(line.matches('\'').count(), 2, "{line}");
-            assert!(line.contains(&name()), "{line}");
+            assert!(line.contains(&script_name()), "{line}");
             assert!(!line.contains('\n'), "{line}");
         }
     }

@@ -1,4 +1,4 @@
-//! What git does not carry: work that is not committed, and the repository's `.claude/` where it is not tracked.
+//! Files that git does not carry: work that is not committed, and the repository's `.claude/` where it is not tracked.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, fstat, open, openat2, readlinkat};
 
 use super::keys;
-use super::repository::Repository;
+use super::repository::PackageRepository;
 use crate::error::ErrorContext;
 use crate::git;
 
@@ -25,13 +25,13 @@ const LIST: usize = 512 * 1024 * 1024;
 pub struct LeftOut {
     /// The file, below the repository's root.
     pub path: PathBuf,
-    /// Why, as a fragment.
+    /// The reason, as a fragment.
     pub why: &'static str,
 }
 
-/// What one file is.
+/// Kind of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum PackageFileKind {
     /// A regular file, with its permissions.
     File(u32),
     /// A symbolic link, with where it leads to.
@@ -41,25 +41,25 @@ pub(super) enum Kind {
     Special,
 }
 
-/// What the archive will hold.
+/// The files for the archive.
 #[derive(Default)]
-pub(super) struct Extra {
-    pub files: BTreeMap<PathBuf, Kind>,
-    /// What is to be removed before the files are unpacked.
+pub(super) struct ExtraFiles {
+    pub files: BTreeMap<PathBuf, PackageFileKind>,
+    /// Paths that are removed before the files are unpacked.
     pub deleted: BTreeSet<PathBuf>,
     pub left_out: BTreeSet<LeftOut>,
 }
 
 /// Files below one directory, reached by no symbolic link.
-pub(super) struct Root(OwnedFd);
+pub(super) struct PackageRoot(OwnedFd);
 
-impl Root {
+impl PackageRoot {
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         Ok(Self(open(path, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?))
     }
 
     /// `None`: there is nothing at that path.
-    fn look(&self, path: &Path) -> io::Result<Option<Kind>> {
+    fn inspect_path(&self, path: &Path) -> io::Result<Option<PackageFileKind>> {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = match openat2(&self.0, path, flags, Mode::empty(), BELOW) {
             Ok(file) => file,
@@ -70,12 +70,12 @@ impl Root {
         };
         let mode = fstat(&file)?.st_mode;
         Ok(Some(match FileType::from_raw_mode(mode) {
-            FileType::RegularFile => Kind::File(mode & 0o755),
+            FileType::RegularFile => PackageFileKind::File(mode & 0o755),
             FileType::Symlink => {
-                Kind::Link(OsString::from_vec(readlinkat(&file, "", Vec::new())?.into_bytes()))
+                PackageFileKind::Link(OsString::from_vec(readlinkat(&file, "", Vec::new())?.into_bytes()))
             }
-            FileType::Directory => Kind::Directory,
-            _ => Kind::Special,
+            FileType::Directory => PackageFileKind::Directory,
+            _ => PackageFileKind::Special,
         }))
     }
 
@@ -91,28 +91,28 @@ impl Root {
     }
 
     /// Adds what is at `path`, if it is there and may be sent.
-    fn add(&self, path: PathBuf, extra: &mut Extra) -> io::Result<bool> {
-        match self.look(&path)? {
-            Some(kind @ (Kind::File(_) | Kind::Link(_))) => {
+    fn add_file(&self, path: PathBuf, extra: &mut ExtraFiles) -> io::Result<bool> {
+        match self.inspect_path(&path)? {
+            Some(kind @ (PackageFileKind::File(_) | PackageFileKind::Link(_))) => {
                 extra.files.insert(path, kind);
                 Ok(true)
             }
-            Some(Kind::Special) => {
+            Some(PackageFileKind::Special) => {
                 extra.left_out.insert(LeftOut { path, why: "neither a file nor a link" });
                 Ok(true)
             }
-            Some(Kind::Directory) | None => Ok(false),
+            Some(PackageFileKind::Directory) | None => Ok(false),
         }
     }
 
     /// The path to remove for a tracked file that is gone: itself, or what stands where its directory was.
-    fn removal(&self, path: &Path) -> io::Result<PathBuf> {
+    fn removal_path(&self, path: &Path) -> io::Result<PathBuf> {
         let mut above: Vec<&Path> =
             path.ancestors().skip(1).filter(|above| !above.as_os_str().is_empty()).collect();
         above.reverse();
         for directory in above {
-            match self.look(directory)? {
-                Some(Kind::Directory) => {}
+            match self.inspect_path(directory)? {
+                Some(PackageFileKind::Directory) => {}
                 Some(_) => return Ok(directory.to_owned()),
                 None => break,
             }
@@ -124,26 +124,26 @@ impl Root {
 const BELOW: ResolveFlags =
     ResolveFlags::BENEATH.union(ResolveFlags::NO_SYMLINKS).union(ResolveFlags::NO_MAGICLINKS);
 
-/// What git does not carry. `keys` are files that are sent although their names say that they are key material.
-pub(super) async fn gather(
-    repository: &Repository,
+/// Gathers the files that git does not carry. `keys` are files that are sent although their names say that they are key material.
+pub(super) async fn gather_extra(
+    repository: &PackageRepository,
     dirty: bool,
     keys: &[PathBuf],
-) -> Result<Extra, ErrorContext> {
-    let mut extra = Extra::default();
+) -> Result<ExtraFiles, ErrorContext> {
+    let mut extra = ExtraFiles::default();
     let Some(top) = &repository.root else { return Ok(extra) };
     let failed =
         |error: io::Error| ErrorContext::new(format!("{} could not be looked at: {error}", top.display()));
-    let root = Root::open(top).map_err(failed)?;
+    let root = PackageRoot::open(top).map_err(failed)?;
     let mut untracked = BTreeSet::new();
     if dirty {
-        changed(repository, &root, &mut extra, &mut untracked).await?;
+        add_changed(repository, &root, &mut extra, &mut untracked).await?;
     }
-    let tracked = tracked(repository, &mut extra).await?;
-    if let Ok(Some(kind)) = root.look(Path::new(".claude")) {
-        if kind == Kind::Directory {
+    let tracked = list_tracked(repository, &mut extra).await?;
+    if let Ok(Some(kind)) = root.inspect_path(Path::new(".claude")) {
+        if kind == PackageFileKind::Directory {
             let mut found = BTreeSet::new();
-            walk(top, Path::new(".claude"), &mut found, &mut extra.left_out).map_err(failed)?;
+            walk_directory(top, Path::new(".claude"), &mut found, &mut extra.left_out).map_err(failed)?;
             untracked.extend(found.into_iter().filter(|path| !tracked.contains(path)));
         } else if !tracked.contains(Path::new(".claude")) {
             untracked.insert(PathBuf::from(".claude"));
@@ -155,17 +155,17 @@ pub(super) async fn gather(
         } else if keys::is_key(&path) && !keys.contains(&path) {
             extra.left_out.insert(LeftOut { path, why: "key material by its name" });
         } else {
-            root.add(path, &mut extra).map_err(failed)?;
+            root.add_file(path, &mut extra).map_err(failed)?;
         }
     }
     Ok(extra)
 }
 
 /// Takes tracked files that differ from HEAD, and collects untracked ones.
-async fn changed(
-    repository: &Repository,
-    root: &Root,
-    extra: &mut Extra,
+async fn add_changed(
+    repository: &PackageRepository,
+    root: &PackageRoot,
+    extra: &mut ExtraFiles,
     untracked: &mut BTreeSet<PathBuf>,
 ) -> Result<(), ErrorContext> {
     let arguments = [
@@ -176,7 +176,8 @@ async fn changed(
         "--no-renames",
         "--ignore-submodules=all",
     ];
-    let said = repository.git.feed("list what is not committed", arguments, Vec::new(), LIST).await?;
+    let said =
+        repository.git.run_with_stdin("list what is not committed", arguments, Vec::new(), LIST).await?;
     for entry in said.split(|&byte| byte == 0).filter(|entry| !entry.is_empty()) {
         let path =
             |fields: usize| entry.splitn(fields + 1, |&byte| byte == b' ').nth(fields).map(git::path_of);
@@ -199,21 +200,26 @@ async fn changed(
         let failed = |error: io::Error| {
             ErrorContext::new(format!("{} could not be looked at: {error}", path.display()))
         };
-        let there = root.add(path.clone(), extra).map_err(failed)?;
+        let there = root.add_file(path.clone(), extra).map_err(failed)?;
         let was_file = head.starts_with(b"100");
-        let is_file = matches!(extra.files.get(&path), Some(Kind::File(_)));
+        let is_file = matches!(extra.files.get(&path), Some(PackageFileKind::File(_)));
         // Nothing is written through a link that was there, and no file over a directory.
         if head != b"000000" && (!there || was_file != is_file) {
-            extra.deleted.insert(root.removal(&path).map_err(failed)?);
+            extra.deleted.insert(root.removal_path(&path).map_err(failed)?);
         }
     }
     Ok(())
 }
 
 /// The tracked files in `.claude/`. Submodules, whose content is not sent, are named on the way.
-async fn tracked(repository: &Repository, extra: &mut Extra) -> Result<BTreeSet<PathBuf>, ErrorContext> {
-    let said =
-        repository.git.feed("list tracked files", ["ls-files", "-z", "--stage"], Vec::new(), LIST).await?;
+async fn list_tracked(
+    repository: &PackageRepository,
+    extra: &mut ExtraFiles,
+) -> Result<BTreeSet<PathBuf>, ErrorContext> {
+    let said = repository
+        .git
+        .run_with_stdin("list tracked files", ["ls-files", "-z", "--stage"], Vec::new(), LIST)
+        .await?;
     let mut tracked = BTreeSet::new();
     for entry in said.split(|&byte| byte == 0) {
         let Some(tab) = entry.iter().position(|&byte| byte == b'\t') else { continue };
@@ -228,7 +234,7 @@ async fn tracked(repository: &Repository, extra: &mut Extra) -> Result<BTreeSet<
 }
 
 /// The files below a directory; repositories in it are left out whole, and so is what is an agent's own.
-fn walk(
+fn walk_directory(
     top: &Path,
     directory: &Path,
     found: &mut BTreeSet<PathBuf>,

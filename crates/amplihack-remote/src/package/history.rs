@@ -1,50 +1,53 @@
-//! What the history brings: its blobs and messages, their sizes, and which commit each came with.
+//! Objects of the history that is sent: blobs and messages, their sizes, and the commit that each came with.
 
 use std::collections::HashMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use super::repository::Repository;
-use super::scan::Findings;
+use super::repository::PackageRepository;
+use super::scan::PackageSecrets;
 use crate::error::ErrorContext;
-use crate::git::{self, Git};
+use crate::git::{self, RemoteGit};
 
 /// The most that is kept of a list of objects: several million.
 const LIST: usize = 512 * 1024 * 1024;
-/// How much of the objects is in memory at once; a larger one goes through a file.
+/// Number of bytes of objects that are in memory at once; a larger object goes through a file.
 const BATCH: u64 = 16 * 1024 * 1024;
-/// How many objects are asked for at once.
+/// Number of objects that are asked for at once.
 const BATCH_OBJECTS: usize = 50_000;
 /// More than what git writes around one object.
 const AROUND: u64 = 160;
 
 /// A blob or a commit of the range that is sent.
-pub(super) struct Object {
+pub(super) struct HistoryObject {
     pub id: String,
     pub path: PathBuf,
-    /// Its length.
+    /// Length of the object in bytes.
     pub size: u64,
-    /// What it takes in the repository, compressed.
+    /// Compressed size in the repository, in bytes.
     pub stored: u64,
     pub commit: bool,
 }
 
 /// The objects that are reachable from HEAD and from none of `have`, newest first.
-pub(super) async fn objects(repository: &Repository, have: &[String]) -> Result<Vec<Object>, ErrorContext> {
+pub(super) async fn list_objects(
+    repository: &PackageRepository,
+    have: &[String],
+) -> Result<Vec<HistoryObject>, ErrorContext> {
     let git = &repository.git;
-    let range = range(&repository.head, have);
+    let range = revision_range(&repository.head, have);
     let what = "list what would be sent";
-    let commits = git.feed(what, ["rev-list", "--stdin"], range.clone(), LIST).await;
-    let commits = commits.map_err(incomplete)?;
+    let commits = git.run_with_stdin(what, ["rev-list", "--stdin"], range.clone(), LIST).await;
+    let commits = commits.map_err(incomplete_error)?;
     let filtered = ["rev-list", "--objects", "--filter=object:type=blob", "--stdin"];
-    let blobs = match git.feed(what, filtered, range.clone(), LIST).await {
+    let blobs = match git.run_with_stdin(what, filtered, range.clone(), LIST).await {
         // Before 2.32 git lists trees too, which are passed over below.
         Err(error) if error.message.contains("filter") => {
-            git.feed(what, ["rev-list", "--objects", "--stdin"], range, LIST).await
+            git.run_with_stdin(what, ["rev-list", "--objects", "--stdin"], range, LIST).await
         }
         answer => answer,
     };
-    let blobs = blobs.map_err(incomplete)?;
+    let blobs = blobs.map_err(incomplete_error)?;
 
     let mut paths: HashMap<&[u8], PathBuf> = HashMap::new();
     let mut order: Vec<&[u8]> = Vec::new();
@@ -52,7 +55,7 @@ pub(super) async fn objects(repository: &Repository, have: &[String]) -> Result<
     for line in lines(&commits).chain(lines(&blobs)) {
         let (id, path) = line.split_at(line.iter().position(|&byte| byte == b' ').unwrap_or(line.len()));
         let path = match path.strip_prefix(b" ") {
-            Some(path) => git::path(path),
+            Some(path) => git::answer_path(path),
             None => format!("commit {}", String::from_utf8_lossy(&id[..id.len().min(12)])).into(),
         };
         if paths.insert(id, path).is_none() {
@@ -61,11 +64,11 @@ pub(super) async fn objects(repository: &Repository, have: &[String]) -> Result<
     }
     let format = "--batch-check=%(objectname) %(objecttype) %(objectsize) %(objectsize:disk)";
     let asked = order.join(&b'\n');
-    let sizes = git.feed(what, ["cat-file", format, "--buffer"], lined(asked), LIST).await?;
-    Ok(String::from_utf8_lossy(&sizes).lines().filter_map(|line| object(line, &mut paths)).collect())
+    let sizes = git.run_with_stdin(what, ["cat-file", format, "--buffer"], end_line(asked), LIST).await?;
+    Ok(String::from_utf8_lossy(&sizes).lines().filter_map(|line| parse_object(line, &mut paths)).collect())
 }
 
-fn object(line: &str, paths: &mut HashMap<&[u8], PathBuf>) -> Option<Object> {
+fn parse_object(line: &str, paths: &mut HashMap<&[u8], PathBuf>) -> Option<HistoryObject> {
     let mut words = line.split(' ');
     let (id, kind, size, stored) = (words.next()?, words.next()?, words.next()?, words.next()?);
     if !matches!(kind, "blob" | "commit") {
@@ -73,36 +76,36 @@ fn object(line: &str, paths: &mut HashMap<&[u8], PathBuf>) -> Option<Object> {
     }
     let path = paths.remove(id.as_bytes())?;
     let (size, stored) = (size.parse().ok()?, stored.parse().ok()?);
-    Some(Object { id: id.to_owned(), path, size, stored, commit: kind == "commit" })
+    Some(HistoryObject { id: id.to_owned(), path, size, stored, commit: kind == "commit" })
 }
 
 /// Revisions for `--stdin`.
-fn range(head: &str, have: &[String]) -> Vec<u8> {
+fn revision_range(head: &str, have: &[String]) -> Vec<u8> {
     let excluded = have.iter().map(|commit| format!("^{commit}"));
-    git::lines([head.to_owned()].into_iter().chain(excluded))
+    git::join_lines([head.to_owned()].into_iter().chain(excluded))
 }
 
-fn lined(mut list: Vec<u8>) -> Vec<u8> {
+fn end_line(mut list: Vec<u8>) -> Vec<u8> {
     list.push(b'\n');
     list
 }
 
 /// A partial clone lacks objects, and nothing is fetched behind the user's back.
-fn incomplete(error: ErrorContext) -> ErrorContext {
+fn incomplete_error(error: ErrorContext) -> ErrorContext {
     let lacks = ["missing", "bad object", "lazy fetch", "promisor", "not allowed"];
     if !lacks.iter().any(|sign| error.message.contains(sign)) {
         return error;
     }
     let hint = "if the repository is a partial clone, run 'git fetch --refetch --no-filter'; else 'git fsck' tells what is missing";
-    error.with("reason", "incomplete").with("hint", hint)
+    error.with_fact("reason", "incomplete").with_fact("hint", hint)
 }
 
 /// Looks at all of `objects`.
-pub(super) async fn scan(
-    git: &Git,
-    objects: &[Object],
+pub(super) async fn scan_objects(
+    git: &RemoteGit,
+    objects: &[HistoryObject],
     directory: &Path,
-    findings: &mut Findings<'_>,
+    findings: &mut PackageSecrets<'_>,
 ) -> Result<(), ErrorContext> {
     let mut rest = objects;
     while let Some(first) = rest.first() {
@@ -121,10 +124,11 @@ pub(super) async fn scan(
             })
             .count();
         let (batch, after) = rest.split_at(count);
-        let ids = git::lines(batch.iter().map(|object| &object.id));
+        let ids = git::join_lines(batch.iter().map(|object| &object.id));
         let most = usize::try_from(BATCH + 2 * AROUND).unwrap_or(usize::MAX);
-        let said = git.feed("read what would be sent", ["cat-file", "--batch", "--buffer"], ids, most);
-        look(batch, &said.await?, findings).ok_or_else(|| {
+        let said =
+            git.run_with_stdin("read what would be sent", ["cat-file", "--batch", "--buffer"], ids, most);
+        scan_batch(batch, &said.await?, findings).ok_or_else(|| {
             ErrorContext::new("git answered something else than the objects that were asked for")
         })?;
         rest = after;
@@ -133,7 +137,7 @@ pub(super) async fn scan(
 }
 
 /// Looks at the objects in an answer of `cat-file --batch`. `None`: the answer is not that.
-fn look(batch: &[Object], mut answer: &[u8], findings: &mut Findings<'_>) -> Option<()> {
+fn scan_batch(batch: &[HistoryObject], mut answer: &[u8], findings: &mut PackageSecrets<'_>) -> Option<()> {
     for object in batch {
         let head = answer.iter().position(|&byte| byte == b'\n')?;
         let size = usize::try_from(object.size).ok()?;
@@ -141,7 +145,7 @@ fn look(batch: &[Object], mut answer: &[u8], findings: &mut Findings<'_>) -> Opt
             return None;
         }
         let bytes = answer.get(head + 1..head + 1 + size)?;
-        findings.look(&object.path, bytes, (!object.commit).then_some(&object.id));
+        findings.scan_file(&object.path, bytes, (!object.commit).then_some(&object.id));
         answer = answer.get(head + 1 + size + 1..)?;
     }
     answer.is_empty().then_some(())
@@ -149,28 +153,29 @@ fn look(batch: &[Object], mut answer: &[u8], findings: &mut Findings<'_>) -> Opt
 
 /// A large object: git writes it into a file of a directory that is made for that.
 async fn scan_large(
-    git: &Git,
-    object: &Object,
+    git: &RemoteGit,
+    object: &HistoryObject,
     directory: &Path,
-    findings: &mut Findings<'_>,
+    findings: &mut PackageSecrets<'_>,
 ) -> Result<(), ErrorContext> {
     let failed = |error: std::io::Error| {
         ErrorContext::new(format!("{} could not be looked at: {error}", object.path.display()))
     };
     let room = tempfile::Builder::new().prefix(".new-").tempdir_in(directory).map_err(failed)?;
-    let git_dir = git::path(&git.run("find its directory", ["rev-parse", "--absolute-git-dir"]).await?);
+    let git_dir =
+        git::answer_path(&git.run_checked("find its directory", ["rev-parse", "--absolute-git-dir"]).await?);
     let places = [("GIT_DIR", git_dir.as_os_str()), ("GIT_WORK_TREE", room.path().as_os_str())];
-    let said = git.at(room.path()).says(["unpack-file", &object.id], &places).await?;
+    let said = git.in_directory(room.path()).run_unchecked(["unpack-file", &object.id], &places).await?;
     if said.code != 0 {
-        return Err(said.error("read a large file of the history"));
+        return Err(said.failure_error("read a large file of the history"));
     }
-    let file = File::open(room.path().join(git::path(&said.stdout))).map_err(failed)?;
-    findings.look_at_file(&object.path, &file, Some(&object.id)).map_err(failed)
+    let file = File::open(room.path().join(git::answer_path(&said.stdout))).map_err(failed)?;
+    findings.scan_large_file(&object.path, &file, Some(&object.id)).map_err(failed)
 }
 
-/// Which commit brought each of `ids` first. What cannot be told is missing.
-pub(super) async fn origins(
-    repository: &Repository,
+/// Finds the commit that brought each of `ids` first. Ids whose commit is not found are missing.
+pub(super) async fn find_origins(
+    repository: &PackageRepository,
     have: &[String],
     ids: &[&str],
 ) -> HashMap<String, String> {
@@ -182,8 +187,8 @@ pub(super) async fn origins(
     let arguments =
         ["log", "--format=%x00%H", "--raw", "--no-abbrev", "--no-renames", "--no-ext-diff", "-m", "--root"];
     let arguments = arguments.into_iter().map(str::to_owned).chain(wanted).chain(["--stdin".to_owned()]);
-    let range = range(&repository.head, have);
-    let Ok(said) = repository.git.feed("find the commits", arguments, range, LIST).await else {
+    let range = revision_range(&repository.head, have);
+    let Ok(said) = repository.git.run_with_stdin("find the commits", arguments, range, LIST).await else {
         return origins;
     };
     for commit in String::from_utf8_lossy(&said).split('\0') {

@@ -1,4 +1,4 @@
-//! Which untracked files stay here because of their names: key material, and what agents keep of this machine in `.claude/`.
+//! Untracked files that stay here because of their names: key material, and what agents keep of this machine in `.claude/`.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -28,7 +28,7 @@ const DIRECTORIES: &[&str] = &[".aws", ".ssh", ".gnupg", ".azure", ".kube", ".do
 /// Endings of `.env.…` that are patterns to fill in.
 const PATTERNS: &[&str] = &[".example", ".sample", ".template", ".dist", ".defaults"];
 
-/// What an agent keeps in `.claude/` for itself: records of this machine, and its user's own permissions.
+/// Files that an agent keeps in `.claude/` for itself: records of this machine, and its user's own permissions.
 const AGENTS_OWN: &[&str] = &[
     "runtime",
     "logs",
@@ -44,7 +44,7 @@ const AGENTS_OWN: &[&str] = &[
     "settings.local.json",
 ];
 
-/// Whether a file of this name is key material.
+/// Reports whether a file of this name is key material.
 pub(super) fn is_key(path: &Path) -> bool {
     let parts = || path.iter().map(|part| part.as_bytes().to_ascii_lowercase());
     let Some(name) = parts().next_back() else { return false };
@@ -56,7 +56,7 @@ pub(super) fn is_key(path: &Path) -> bool {
         || parts().any(|part| DIRECTORIES.iter().any(|known| part == known.as_bytes()))
 }
 
-/// Whether `path`, below the repository's root, is an agent's own record in `.claude/`.
+/// Reports whether `path`, below the repository's root, is an agent's own record in `.claude/`.
 pub(super) fn is_agents_own(path: &Path) -> bool {
     let mut parts = path.iter();
     parts.next().is_some_and(|part| part == ".claude")

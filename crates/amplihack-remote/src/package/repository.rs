@@ -6,47 +6,49 @@ use amplihack_utils::env::Env;
 use amplihack_utils::fs::repository_root;
 
 use crate::error::{ErrorContext, RemoteError};
-use crate::git::{self, Git, Said};
+use crate::git::{self, RemoteGit, RemoteGitAnswer};
 
 /// The branch that a work tree is on over there if it is on none here.
 pub(super) const DETACHED: &str = "detached";
 
-pub(super) struct Repository {
-    pub git: Git,
+pub(super) struct PackageRepository {
+    pub git: RemoteGit,
     /// The top of the work tree; `None`: there is none.
     pub root: Option<PathBuf>,
-    /// What HEAD is.
+    /// Full object id of HEAD's commit.
     pub head: String,
     /// The branch that HEAD is on, without `refs/heads/`.
     pub branch: Option<String>,
 }
 
-impl Repository {
+impl PackageRepository {
     pub(super) async fn open(env: &Env, directory: &Path) -> Result<Self, ErrorContext> {
-        let (git, said) = look(env, directory).await?;
+        let (git, said) = open_git(env, directory).await?;
         let flags =
             String::from_utf8_lossy(&said.stdout).lines().map(|flag| flag == "true").collect::<Vec<_>>();
-        let [bare, inside, shallow] = flags[..] else { return Err(said.error("look at the repository")) };
+        let [bare, inside, shallow] = flags[..] else {
+            return Err(said.failure_error("look at the repository"));
+        };
         if shallow {
             let message =
                 "the repository is shallow, and a bundle of a history without its beginning cannot be cloned";
             let hint = "run 'git fetch --unshallow' first";
-            return Err(ErrorContext::new(message).with("reason", "shallow").with("hint", hint));
+            return Err(ErrorContext::new(message).with_fact("reason", "shallow").with_fact("hint", hint));
         }
-        let head = git.says(["rev-parse", "--verify", "--quiet", "HEAD^{commit}"], &[]).await?;
+        let head = git.run_unchecked(["rev-parse", "--verify", "--quiet", "HEAD^{commit}"], &[]).await?;
         if head.code != 0 {
             let message = "the repository has no commit on this branch yet";
             let hint = "commit something first, for example with 'git commit --allow-empty -m start'";
-            return Err(ErrorContext::new(message).with("reason", "no_commits").with("hint", hint));
+            return Err(ErrorContext::new(message).with_fact("reason", "no_commits").with_fact("hint", hint));
         }
         let head = String::from_utf8_lossy(&head.stdout).trim().to_owned();
-        let branch = git.says(["symbolic-ref", "--quiet", "HEAD"], &[]).await?;
+        let branch = git.run_unchecked(["symbolic-ref", "--quiet", "HEAD"], &[]).await?;
         let branch = String::from_utf8(branch.stdout).ok();
         let branch =
             branch.and_then(|name| Some(name.trim_end_matches('\n').strip_prefix("refs/heads/")?.to_owned()));
-        let root = if bare || inside { None } else { Some(root(&git, directory).await?) };
+        let root = if bare || inside { None } else { Some(work_tree_root(&git, directory).await?) };
         let git = match &root {
-            Some(root) => git.at(root),
+            Some(root) => git.in_directory(root),
             None => git,
         };
         Ok(Self { git, root, head, branch })
@@ -57,17 +59,17 @@ impl Repository {
 const MISSING: &str = "no_repository";
 
 /// Git in a directory, and what it answers to what kind of repository that is in.
-async fn look(env: &Env, directory: &Path) -> Result<(Git, Said), ErrorContext> {
-    let git = Git::open(env, directory).await?;
+async fn open_git(env: &Env, directory: &Path) -> Result<(RemoteGit, RemoteGitAnswer), ErrorContext> {
+    let git = RemoteGit::open(env, directory).await?;
     let flags = ["--is-bare-repository", "--is-inside-git-dir", "--is-shallow-repository"];
-    let said = git.says(["rev-parse"].into_iter().chain(flags), &[]).await?;
+    let said = git.run_unchecked(["rev-parse"].into_iter().chain(flags), &[]).await?;
     if said.stderr.contains("not a git repository") {
         let message = format!("{} is in no git repository", directory.display());
         let hint = "run it in a repository, or make one with 'git init' and commit";
-        return Err(ErrorContext::new(message).with("reason", MISSING).with("hint", hint));
+        return Err(ErrorContext::new(message).with_fact("reason", MISSING).with_fact("hint", hint));
     }
     if said.code != 0 {
-        return Err(said.error("look at the repository"));
+        return Err(said.failure_error("look at the repository"));
     }
     Ok((git, said))
 }
@@ -76,14 +78,14 @@ async fn look(env: &Env, directory: &Path) -> Result<(Git, Said), ErrorContext> 
 ///
 /// # Errors
 /// `Validation` where there is none, `Packaging` where git cannot tell.
-pub(crate) async fn require(env: &Env, directory: &Path) -> Result<(), RemoteError> {
-    look(env, directory).await.map(drop).map_err(unusable)
+pub(crate) async fn require_repository(env: &Env, directory: &Path) -> Result<(), RemoteError> {
+    open_git(env, directory).await.map(drop).map_err(repository_error)
 }
 
 /// The error of what could not be packaged: a repository that is not there is the caller's mistake.
-pub(super) fn unusable(context: ErrorContext) -> RemoteError {
+pub(super) fn repository_error(context: ErrorContext) -> RemoteError {
     let missing = context.context.get("reason").is_some_and(|reason| reason == MISSING);
-    if missing && !amplihack_utils::sabotage::active("remote-repository") {
+    if missing && !amplihack_utils::sabotage::is_active("remote-repository") {
         RemoteError::Validation(context)
     } else {
         RemoteError::Packaging(context)
@@ -91,14 +93,14 @@ pub(super) fn unusable(context: ErrorContext) -> RemoteError {
 }
 
 /// The top of the work tree, which must be where the repository is: `core.worktree` could name the user's home.
-async fn root(git: &Git, directory: &Path) -> Result<PathBuf, ErrorContext> {
-    let said = git.run("find the top of the work tree", ["rev-parse", "--show-toplevel"]).await?;
-    let root = git::path(&said);
+async fn work_tree_root(git: &RemoteGit, directory: &Path) -> Result<PathBuf, ErrorContext> {
+    let said = git.run_checked("find the top of the work tree", ["rev-parse", "--show-toplevel"]).await?;
+    let root = git::answer_path(&said);
     let real = root.canonicalize().ok();
     if real.is_some() && real == repository_root(directory).and_then(|found| found.canonicalize().ok()) {
         return Ok(root);
     }
     let message = format!("the work tree of {} is configured to be {}", directory.display(), root.display());
     let hint = "run it in that directory, or look at core.worktree in the repository's configuration";
-    Err(ErrorContext::new(message).with("reason", "foreign_work_tree").with("hint", hint))
+    Err(ErrorContext::new(message).with_fact("reason", "foreign_work_tree").with_fact("hint", hint))
 }

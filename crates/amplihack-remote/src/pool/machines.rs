@@ -5,31 +5,31 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::error::{ErrorContext, RemoteError};
-use crate::state::{Address, Admission, Client, Machine, State, Work};
+use crate::state::{ClientProcess, MachineAdmission, MachineWork, PoolMachine, RemoteState, SshAddress};
 
-/// What is known of a machine that is there.
+/// Facts about a machine that is there.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Found {
-    /// How to reach it.
-    pub address: Option<Address>,
+pub struct PoolMachineFacts {
+    /// Address for ssh; `None` if it is not known.
+    pub address: Option<SshAddress>,
     /// The file that its host key is pinned in.
     pub host_keys: Option<String>,
-    /// When it was made.
+    /// Time at which the machine was made.
     pub created_at: Option<Timestamp>,
-    /// What an hour of it costs, in dollars.
+    /// Price of the machine per hour, in dollars.
     pub usd_per_hour: Option<f64>,
 }
 
-/// Why a machine is not deleted.
+/// The reason that a machine is not deleted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Kept {
+pub enum MachineKeepReason {
     /// There is none of that name.
     #[error("it is not in the pool")]
     Unknown,
-    /// This tool did not make it.
+    /// The machine was not made by this tool.
     #[error("it was not made by amplihack")]
     NotOurs,
-    /// It is being made or deleted.
+    /// The machine is being made or deleted.
     #[error("another process is at work on it")]
     Busy,
     /// Sessions run on it.
@@ -40,12 +40,12 @@ pub enum Kept {
     Results(Vec<String>),
 }
 
-impl State {
+impl RemoteState {
     /// A machine of the user's configuration. What is known of one of that name already stays; a smaller capacity comes as sessions end.
-    pub fn know(&mut self, configured: Machine, now: Timestamp) {
+    pub fn register_machine(&mut self, configured: PoolMachine, now: Timestamp) {
         let name = configured.vm.name.clone();
         let Some(known) = self.vm_pool.get_mut(&name) else {
-            let fresh = Machine { active_sessions: Vec::new(), idle_since: Some(now), ..configured };
+            let fresh = PoolMachine { active_sessions: Vec::new(), idle_since: Some(now), ..configured };
             self.vm_pool.insert(name.clone(), fresh);
             self.align_slots(&name, Some(now));
             return;
@@ -58,15 +58,20 @@ impl State {
         known.address = configured.address.or_else(|| known.address.take());
         known.host_keys = configured.host_keys.or_else(|| known.host_keys.take());
         known.capacity_wanted = Some(configured.capacity);
-        known.settle();
+        known.settle_capacity();
     }
 
     /// The machine `name` is there now; the sessions that have slots on it may be sent.
     ///
     /// # Errors
     /// `Provisioning`, when it is not in the pool any more: then it has to be deleted.
-    pub fn made(&mut self, name: &str, found: Found, now: Timestamp) -> Result<(), RemoteError> {
-        let machine = self.vm_pool.get_mut(name).ok_or_else(|| unknown(name))?;
+    pub fn mark_made(
+        &mut self,
+        name: &str,
+        found: PoolMachineFacts,
+        now: Timestamp,
+    ) -> Result<(), RemoteError> {
+        let machine = self.vm_pool.get_mut(name).ok_or_else(|| unknown_machine_error(name))?;
         machine.making = None;
         machine.address = found.address.or_else(|| machine.address.take());
         machine.host_keys = found.host_keys.or_else(|| machine.host_keys.take());
@@ -79,27 +84,34 @@ impl State {
     }
 
     /// The machine `name` could not be made, and is not there. Its sessions, whoever started them, are queued again and answered.
+    ///
+    /// # Errors
+    /// `Provisioning` where the machine is not in the pool.
     pub fn not_made(&mut self, name: &str, now: Timestamp) -> Result<Vec<String>, RemoteError> {
         if !self.vm_pool.contains_key(name) {
-            return Err(unknown(name));
+            return Err(unknown_machine_error(name));
         }
-        Ok(self.forget(name, now)?.0)
+        Ok(self.forget_machine(name, now)?.0)
     }
 
     /// Says whether new sessions come to `name`.
-    pub(crate) fn set_admission(&mut self, name: &str, admission: Admission) -> Result<(), RemoteError> {
-        self.vm_pool.get_mut(name).ok_or_else(|| unknown(name))?.admission = admission;
+    pub(crate) fn set_admission(
+        &mut self,
+        name: &str,
+        admission: MachineAdmission,
+    ) -> Result<(), RemoteError> {
+        self.vm_pool.get_mut(name).ok_or_else(|| unknown_machine_error(name))?.admission = admission;
         Ok(())
     }
 
-    /// Why `name` may not be deleted. `discard`: results that are still there are given up, as the user said.
-    pub fn kept(&self, name: &str, discard: bool) -> Option<Kept> {
-        let Some(machine) = self.vm_pool.get(name) else { return Some(Kept::Unknown) };
+    /// The reason that `name` may not be deleted. `discard`: results that are still there are given up, as the user said.
+    pub fn keep_reason(&self, name: &str, discard: bool) -> Option<MachineKeepReason> {
+        let Some(machine) = self.vm_pool.get(name) else { return Some(MachineKeepReason::Unknown) };
         if !machine.made_by_us {
-            return Some(Kept::NotOurs);
+            return Some(MachineKeepReason::NotOurs);
         }
         if machine.making.is_some() || machine.removing.is_some() {
-            return Some(Kept::Busy);
+            return Some(MachineKeepReason::Busy);
         }
         let there = || self.sessions.iter().filter(|(_, record)| record.session.vm_name == name);
         let running: Vec<String> = there()
@@ -108,11 +120,11 @@ impl State {
             .collect();
         if !running.is_empty() || !machine.active_sessions.is_empty() {
             let held = if running.is_empty() { machine.active_sessions.clone() } else { running };
-            return Some(Kept::InUse(held));
+            return Some(MachineKeepReason::InUse(held));
         }
         let waiting: Vec<String> =
             there().filter(|(_, record)| record.has_results_there()).map(|(id, _)| id.clone()).collect();
-        (!discard && !waiting.is_empty()).then_some(Kept::Results(waiting))
+        (!discard && !waiting.is_empty()).then_some(MachineKeepReason::Results(waiting))
     }
 
     /// Marks `name` as being deleted by `client`: from here on nobody gets a slot on it.
@@ -120,44 +132,49 @@ impl State {
         &mut self,
         name: &str,
         discard: bool,
-        client: &Client,
+        client: &ClientProcess,
         now: Timestamp,
-    ) -> Result<(), Kept> {
-        if let Some(why) = self.kept(name, discard) {
+    ) -> Result<(), MachineKeepReason> {
+        if let Some(why) = self.keep_reason(name, discard) {
             return Err(why);
         }
-        let machine = self.vm_pool.get_mut(name).ok_or(Kept::Unknown)?;
-        machine.removing = Some(Work { client: client.clone(), since: now });
+        let machine = self.vm_pool.get_mut(name).ok_or(MachineKeepReason::Unknown)?;
+        machine.removing = Some(MachineWork { client: client.clone(), since: now });
         Ok(())
     }
 
     /// The machine `name` is gone.
-    pub fn removed(&mut self, name: &str, now: Timestamp) -> Result<(), RemoteError> {
-        self.forget(name, now).map(drop)
+    ///
+    /// # Errors
+    /// `SessionNotFound` where a session of the machine cannot be looked up, which no known state brings about. A machine that is not in
+    /// the pool is no error.
+    pub fn mark_removed(&mut self, name: &str, now: Timestamp) -> Result<(), RemoteError> {
+        self.forget_machine(name, now).map(drop)
     }
 
     /// The machine `name` is still there: it gets no more sessions, and its removal may begin again.
     pub(crate) fn not_removed(&mut self, name: &str) {
         if let Some(machine) = self.vm_pool.get_mut(name) {
             machine.removing = None;
-            machine.admission = Admission::Draining;
+            machine.admission = MachineAdmission::Draining;
         }
     }
 
     /// The machines of ours that hold no session: those that drain, and those that have been idle for `idle`. In order.
-    pub fn idle(&self, idle: Duration, now: Timestamp) -> Vec<String> {
-        let over = |machine: &&Machine| {
+    pub fn idle_machines(&self, idle: Duration, now: Timestamp) -> Vec<String> {
+        let over = |machine: &&PoolMachine| {
             let since = machine.idle_since.map(|since| now.duration_since(since).unsigned_abs());
             let empty = machine.active_sessions.is_empty();
             machine.made_by_us
                 && empty
-                && (machine.admission == Admission::Draining || since.is_some_and(|since| since >= idle))
+                && (machine.admission == MachineAdmission::Draining
+                    || since.is_some_and(|since| since >= idle))
         };
         self.vm_pool.values().filter(over).map(|machine| machine.vm.name.clone()).collect()
     }
 }
 
-fn unknown(name: &str) -> RemoteError {
+fn unknown_machine_error(name: &str) -> RemoteError {
     let message = format!("machine '{name}' is not in the pool; see 'amplihack remote pool list'");
-    RemoteError::Provisioning(ErrorContext::new(message).with("vm_name", name))
+    RemoteError::Provisioning(ErrorContext::new(message).with_fact("vm_name", name))
 }

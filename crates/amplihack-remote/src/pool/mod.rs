@@ -1,4 +1,4 @@
-//! Who gets which machine, and what is true after a crash: a state machine over [`State`](crate::state::State) that does nothing but
+//! Pool of machines and the truth after a crash: a state machine over [`RemoteState`](crate::state::RemoteState) that does nothing but
 //! change it. Whoever holds the lock calls it, does what it asks for, and tells it what came of that.
 //!
 //! After each call three things hold. No machine holds more sessions than its capacity. Each session that is neither queued nor at
@@ -7,15 +7,15 @@
 mod ends;
 mod machines;
 mod needs;
+mod observations;
 mod reconcile;
 mod reserve;
-mod seen;
 mod slots;
 
-pub use machines::{Found, Kept};
-pub use reconcile::{Action, Change, Reconciled};
-pub use reserve::{Make, Reservation, Wants};
-pub use seen::{HostSeen, Job, LookedUp, Observations, SeenSession};
+pub use machines::{MachineKeepReason, PoolMachineFacts};
+pub use observations::{HostSeen, LookedUp, PoolObservations, SchedulerJobState, SeenSession};
+pub use reconcile::{PoolAction, ReconcileReport, RemoteStateChange};
+pub use reserve::{MachineRequest, NewMachinePlan, SlotReservation};
 
 #[cfg(test)]
 mod properties;

@@ -1,17 +1,17 @@
-//! What is left to find out: for whoever asks machines, and for whoever only reads.
+//! Open questions of the state: for callers that ask machines, and for callers that only read.
 
 use std::collections::BTreeMap;
 
-use crate::session::Condition;
-use crate::state::{Client, Phase, SessionRecord, State};
+use crate::session::SessionCondition;
+use crate::state::{ClientProcess, RemoteState, SessionRecord, StartPhase};
 
-impl State {
+impl RemoteState {
     /// The sessions that their machines should be asked for, by machine.
     pub(crate) fn to_observe(&self) -> BTreeMap<String, Vec<String>> {
         let mut ask: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for (id, record) in &self.sessions {
-            let open = record.needs_slot() && record.phase.is_none_or(|phase| phase >= Phase::Sent);
-            let unsure = record.end_unconfirmed || record.condition == Some(Condition::Lost);
+            let open = record.needs_slot() && record.phase.is_none_or(|phase| phase >= StartPhase::Sent);
+            let unsure = record.end_unconfirmed || record.condition == Some(SessionCondition::Lost);
             if (open || unsure) && !record.session.vm_name.is_empty() {
                 ask.entry(record.session.vm_name.clone()).or_default().push(id.clone());
             }
@@ -19,8 +19,8 @@ impl State {
         ask
     }
 
-    /// What a process that ended left half done, a line each, in order; empty if there is nothing to reconcile.
-    pub fn needs_reconciling(&self, alive: impl Fn(&Client) -> bool) -> Vec<String> {
+    /// Work that a process left half done when it ended, a line each, in order; empty if there is nothing to reconcile.
+    pub fn needs_reconciling(&self, alive: impl Fn(&ClientProcess) -> bool) -> Vec<String> {
         let mut left = Vec::new();
         for (id, record) in &self.sessions {
             if is_abandoned(record, &alive) {
@@ -30,8 +30,9 @@ impl State {
             }
         }
         for (name, machine) in &self.vm_pool {
-            let over =
-                |work: &Option<crate::state::Work>| work.as_ref().is_some_and(|work| !alive(&work.client));
+            let over = |work: &Option<crate::state::MachineWork>| {
+                work.as_ref().is_some_and(|work| !alive(&work.client))
+            };
             if over(&machine.making) {
                 left.push(format!(
                     "machine {name}: the process that was making it has ended; it may cost money"
@@ -42,14 +43,14 @@ impl State {
                 ));
             }
         }
-        left.extend(self.disagreements());
+        left.extend(self.find_disagreements());
         left
     }
 }
 
-/// Whether nobody finishes the start of a session any more.
-pub(super) fn is_abandoned(record: &SessionRecord, alive: impl Fn(&Client) -> bool) -> bool {
-    let starting = record.phase.is_some_and(|phase| phase < Phase::Submitted);
+/// Reports whether no live process will finish the start of a session.
+pub(super) fn is_abandoned(record: &SessionRecord, alive: impl Fn(&ClientProcess) -> bool) -> bool {
+    let starting = record.phase.is_some_and(|phase| phase < StartPhase::Submitted);
     starting
         && !record.session.status.is_final()
         && record.client.as_ref().is_none_or(|client| !alive(client))

@@ -6,18 +6,20 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 
 use crate::error::RemoteError;
-use crate::state::{BackendKind, Client, Machine, MadeFor, Phase, State, Vm, Work};
+use crate::state::{
+    BackendKind, ClientProcess, MachineWork, MadeFor, PoolMachine, RemoteState, StartPhase, VmRecord,
+};
 
-/// What machine sessions want.
+/// Requirements of sessions on their machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wants {
-    /// What it is reached by.
+pub struct MachineRequest {
+    /// The backend that reaches the machine.
     pub backend: BackendKind,
-    /// This machine and no other.
+    /// The only machine that may be used; `None`: any.
     pub host: Option<String>,
-    /// Its size as the provider calls it; empty: any.
+    /// The provider's size of the machine; empty: any.
     pub size: String,
-    /// Where it is; empty: anywhere.
+    /// The region of the machine; empty: any.
     pub region: String,
     /// All of these are among its labels.
     pub labels: BTreeSet<String>,
@@ -27,24 +29,24 @@ pub struct Wants {
     pub made_for: MadeFor,
     /// A machine that is there will do.
     pub reuse: bool,
-    /// How machines are made where there are too few; `None`: not at all.
-    pub make: Option<Make>,
+    /// Plan for new machines where there are too few; `None`: none is made.
+    pub make: Option<NewMachinePlan>,
 }
 
-/// How machines are made.
+/// Plan for the machines to be made.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Make {
+pub struct NewMachinePlan {
     /// The name of the first; further ones get a number behind it.
     pub name: String,
-    /// How many sessions each holds.
+    /// Number of sessions that each machine holds.
     pub capacity: usize,
-    /// How many machines that this tool made there may be at once.
+    /// Limit of machines made by this tool at the same time; `None`: no limit.
     pub at_most: Option<usize>,
 }
 
-/// Who got what.
+/// The result of reserving slots.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Reservation {
+pub struct SlotReservation {
     /// The sessions that have a slot, with their machines. A machine may still be in the making, by this process or another.
     pub placed: BTreeMap<String, String>,
     /// The machines that this process has to make now, in order: they stand in the state as being made by it.
@@ -55,19 +57,22 @@ pub struct Reservation {
     pub ended: Vec<String>,
 }
 
-impl State {
+impl RemoteState {
     /// Gives each of `ids` a slot if there is one; those that have one keep it, so that asking again changes nothing.
     ///
     /// The slots are taken before anything is sent or made: one machine in the making serves many sessions, of several processes.
     /// Rented machines are filled up, others share the sessions out.
-    pub fn reserve(
+    ///
+    /// # Errors
+    /// `SessionNotFound` where no session has one of `ids`; nothing is changed then.
+    pub fn reserve_slots(
         &mut self,
         ids: &[String],
-        wants: &Wants,
-        client: &Client,
+        wants: &MachineRequest,
+        client: &ClientProcess,
         now: Timestamp,
-    ) -> Result<Reservation, RemoteError> {
-        let mut got = Reservation::default();
+    ) -> Result<SlotReservation, RemoteError> {
+        let mut got = SlotReservation::default();
         for id in ids {
             self.session(id)?;
         }
@@ -87,7 +92,7 @@ impl State {
                 got.queued.push(id.clone());
                 continue;
             };
-            self.place(id, &name)?;
+            self.place_session(id, &name)?;
             got.placed.insert(id.clone(), name);
         }
         Ok(got)
@@ -95,24 +100,24 @@ impl State {
 
     fn find_or_make(
         &mut self,
-        wants: &Wants,
-        client: &Client,
+        wants: &MachineRequest,
+        client: &ClientProcess,
         now: Timestamp,
         to_make: &mut Vec<String>,
     ) -> Option<String> {
-        if let Some(name) = self.best(wants) {
+        if let Some(name) = self.best_machine(wants) {
             return Some(name);
         }
-        let name = self.make(wants, client, now)?;
+        let name = self.plan_machine(wants, client, now)?;
         to_make.push(name.clone());
         Some(name)
     }
 
     /// The machine that should get the next session, of those with room.
-    fn best(&self, wants: &Wants) -> Option<String> {
-        let fits = self.vm_pool.values().filter(|machine| machine.admits() && wants.fit(machine));
+    fn best_machine(&self, wants: &MachineRequest) -> Option<String> {
+        let fits = self.vm_pool.values().filter(|machine| machine.is_admitting() && wants.is_met_by(machine));
         let best = fits.min_by_key(|machine| {
-            let free = machine.free();
+            let free = machine.free_slots();
             let order =
                 if wants.backend == BackendKind::Azlin { (free, Reverse(0)) } else { (0, Reverse(free)) };
             // One that is there comes before one that is being made.
@@ -122,7 +127,12 @@ impl State {
     }
 
     /// Writes down a machine that `client` is going to make. `None` if it may not.
-    fn make(&mut self, wants: &Wants, client: &Client, now: Timestamp) -> Option<String> {
+    fn plan_machine(
+        &mut self,
+        wants: &MachineRequest,
+        client: &ClientProcess,
+        now: Timestamp,
+    ) -> Option<String> {
         let make = wants.make.as_ref().filter(|make| make.capacity > 0)?;
         let ours = self.vm_pool.values().filter(|machine| machine.made_by_us).count();
         if make.at_most.is_some_and(|most| ours >= most) {
@@ -132,21 +142,21 @@ impl State {
         let name = std::iter::once(make.name.clone())
             .chain(numbered)
             .find(|name| !self.vm_pool.contains_key(name))?;
-        let machine = Machine {
-            vm: Vm {
+        let machine = PoolMachine {
+            vm: VmRecord {
                 name: name.clone(),
                 size: wants.size.clone(),
                 region: wants.region.clone(),
-                ..Vm::default()
+                ..VmRecord::default()
             },
             capacity: make.capacity,
             region: wants.region.clone(),
             backend: Some(wants.backend),
             made_by_us: true,
             made_for: Some(wants.made_for),
-            making: Some(Work { client: client.clone(), since: now }),
+            making: Some(MachineWork { client: client.clone(), since: now }),
             labels: wants.labels.clone(),
-            ..Machine::default()
+            ..PoolMachine::default()
         };
         self.vm_pool.insert(name.clone(), machine);
         Some(name)
@@ -163,26 +173,26 @@ impl State {
         if machine.removing.is_some() {
             return Err(RemoteError::Provisioning(format!("machine '{name}' is being deleted").into()));
         }
-        self.place(id, name)?;
+        self.place_session(id, name)?;
         self.session_mut(id)?.phase = None;
         Ok(())
     }
 
-    fn place(&mut self, id: &str, name: &str) -> Result<(), RemoteError> {
-        let taken = self.vm_pool.get_mut(name).is_some_and(|machine| machine.take(id));
+    fn place_session(&mut self, id: &str, name: &str) -> Result<(), RemoteError> {
+        let taken = self.vm_pool.get_mut(name).is_some_and(|machine| machine.take_slot(id));
         if !taken {
             return Err(RemoteError::Provisioning(format!("machine '{name}' has no free slot").into()));
         }
         let record = self.session_mut(id)?;
         name.clone_into(&mut record.session.vm_name);
-        record.phase = Some(Phase::Reserved);
+        record.phase = Some(StartPhase::Reserved);
         Ok(())
     }
 }
 
-impl Wants {
+impl MachineRequest {
     /// Any machine that is there and is reached by `backend`, for the pool's sessions.
-    pub fn any(backend: BackendKind) -> Self {
+    pub fn from_backend(backend: BackendKind) -> Self {
         Self {
             backend,
             host: None,
@@ -196,8 +206,8 @@ impl Wants {
         }
     }
 
-    /// Whether a machine is what is wanted, be it full or not.
-    pub fn fit(&self, machine: &Machine) -> bool {
+    /// Reports whether a machine meets the request, whether or not it is full.
+    pub fn is_met_by(&self, machine: &PoolMachine) -> bool {
         let same = |wanted: &str, have: &str| wanted.is_empty() || wanted.eq_ignore_ascii_case(have);
         machine.backend == Some(self.backend)
             && !self.except.contains(&machine.vm.name)

@@ -2,11 +2,11 @@
 
 use jiff::Timestamp;
 
-use crate::state::State;
+use crate::state::RemoteState;
 
-impl State {
-    /// What of the pool's promises does not hold, a line each, in order; empty as long as only this program writes the file.
-    pub fn disagreements(&self) -> Vec<String> {
+impl RemoteState {
+    /// Promises of the pool that do not hold, a line each, in order; empty as long as only this program writes the file.
+    pub fn find_disagreements(&self) -> Vec<String> {
         let mut found = Vec::new();
         for (name, machine) in &self.vm_pool {
             if machine.active_sessions.len() > machine.capacity {
@@ -57,7 +57,7 @@ impl State {
             machine.capacity_wanted.get_or_insert(machine.capacity);
         }
         machine.capacity = machine.capacity.max(machine.active_sessions.len());
-        machine.settle();
+        machine.settle_capacity();
         if !machine.active_sessions.is_empty() || machine.making.is_some() {
             machine.idle_since = None;
         } else if machine.idle_since.is_none() {

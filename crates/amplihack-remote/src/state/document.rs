@@ -2,15 +2,15 @@
 
 use serde_json::Value;
 
-use super::{State, VERSION, migrate};
+use super::{RemoteState, VERSION, migrate};
 
-/// Why a text is no state.
+/// The reason that a text is no state.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Unreadable {
+pub enum StateFileError {
     /// There is no text.
     #[error("it is empty: what was in it is lost")]
     Empty,
-    /// It is not JSON, or not of this form.
+    /// The text is not JSON, or not of this form.
     #[error("{0}")]
     Damaged(String),
     /// A later version of this program wrote it.
@@ -19,37 +19,43 @@ pub enum Unreadable {
 }
 
 /// A state, and whether it came from the predecessor's form, which has no version.
-pub fn decode(bytes: &[u8]) -> Result<(State, bool), Unreadable> {
+///
+/// # Errors
+/// [`StateFileError::Empty`] where there is no text, [`StateFileError::Newer`] where a later version wrote it, [`StateFileError::Damaged`]
+/// where it is not JSON of this form or has an entry under another name than its own.
+pub fn decode_state(bytes: &[u8]) -> Result<(RemoteState, bool), StateFileError> {
     if bytes.iter().all(u8::is_ascii_whitespace) {
-        return Err(Unreadable::Empty);
+        return Err(StateFileError::Empty);
     }
-    let damaged = |error: serde_json::Error| Unreadable::Damaged(error.to_string());
+    let damaged = |error: serde_json::Error| StateFileError::Damaged(error.to_string());
     // The version first: a later form need not have the fields of this one.
-    let foreign = match version(bytes).map_err(damaged)? {
-        Some(newer) if newer > VERSION => return Err(Unreadable::Newer(newer)),
+    let foreign = match read_version(bytes).map_err(damaged)? {
+        Some(newer) if newer > VERSION => return Err(StateFileError::Newer(newer)),
         Some(VERSION) => false,
         _ => true,
     };
-    let state: State = if foreign {
+    let state: RemoteState = if foreign {
         let document: Value = serde_json::from_slice(bytes).map_err(damaged)?;
-        serde_json::from_value(migrate::to_ours(document).map_err(Unreadable::Damaged)?).map_err(damaged)?
+        serde_json::from_value(migrate::migrate_document(document).map_err(StateFileError::Damaged)?)
+            .map_err(damaged)?
     } else {
         serde_json::from_slice(bytes).map_err(damaged)?
     };
-    agrees(&state).map_err(Unreadable::Damaged)?;
-    Ok((if foreign { migrate::settled(state) } else { state }, foreign))
+    check_keys(&state).map_err(StateFileError::Damaged)?;
+    Ok((if foreign { migrate::settle_slots(state) } else { state }, foreign))
 }
 
-fn version(bytes: &[u8]) -> Result<Option<u64>, serde_json::Error> {
+fn read_version(bytes: &[u8]) -> Result<Option<u64>, serde_json::Error> {
     #[derive(serde::Deserialize)]
-    struct Versioned {
+    #[serde(expecting = "an object")]
+    struct VersionedDocument {
         version: Option<u64>,
     }
-    Ok(serde_json::from_slice::<Versioned>(bytes)?.version)
+    Ok(serde_json::from_slice::<VersionedDocument>(bytes)?.version)
 }
 
-/// What no writer of ours leaves behind, and no reader could act on.
-fn agrees(state: &State) -> Result<(), String> {
+/// Refuses entries under another name than their own: no writer of ours leaves such, and no reader could act on them.
+fn check_keys(state: &RemoteState) -> Result<(), String> {
     for (id, record) in &state.sessions {
         if *id != record.session.session_id {
             return Err(format!("session '{}' stands under '{id}'", record.session.session_id));
@@ -64,11 +70,14 @@ fn agrees(state: &State) -> Result<(), String> {
 }
 
 /// The text of a state, for people too.
-pub fn encode(state: &State) -> Result<Vec<u8>, Unreadable> {
+///
+/// # Errors
+/// [`StateFileError::Damaged`] where the state cannot be written as JSON, which no known state brings about.
+pub fn encode_state(state: &RemoteState) -> Result<Vec<u8>, StateFileError> {
     let mut bytes =
-        serde_json::to_vec_pretty(state).map_err(|error| Unreadable::Damaged(error.to_string()))?;
+        serde_json::to_vec_pretty(state).map_err(|error| StateFileError::Damaged(error.to_string()))?;
     bytes.push(b'\n');
-    if amplihack_utils::sabotage::active("remote-state-words") {
+    if amplihack_utils::sabotage::is_active("remote-state-words") {
         return Ok(String::from_utf8_lossy(&bytes).replace("\"completed\"", "\"COMPLETED\"").into_bytes());
     }
     Ok(bytes)

@@ -6,48 +6,48 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{BackendKind, Client};
+use super::{BackendKind, ClientProcess};
 
 /// A machine by itself.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Vm {
-    /// Its name.
+pub struct VmRecord {
+    /// The name of the machine.
     pub name: String,
-    /// Its size as its provider calls it; empty where there is none.
+    /// The provider's size of the machine; empty where there is none.
     #[serde(default)]
     pub size: String,
-    /// Where it is; empty where that means nothing.
+    /// The region of the machine; empty where that means nothing.
     #[serde(default)]
     pub region: String,
-    /// When it was made.
+    /// Time at which the machine was made; `None` if it is not known.
     #[serde(default)]
     pub created_at: Option<Timestamp>,
     /// The provider's words about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tags: Option<Value>,
-    /// What others wrote beside it.
+    /// Fields that other programs wrote; kept as they are.
     #[serde(flatten)]
     pub other: Map<String, Value>,
 }
 
-/// Whether new sessions come to a machine.
+/// Admission of new sessions to a machine.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Admission {
-    /// They do.
+pub enum MachineAdmission {
+    /// New sessions come to the machine.
     #[default]
     Open,
-    /// They do not.
+    /// No new sessions come to the machine.
     Cordoned,
-    /// They do not, and it is given up when its last one has ended.
+    /// No new sessions come to the machine, and it is given up when its last session has ended.
     Draining,
 }
 
-/// What a machine was made for.
+/// Purpose that a machine was made for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum MadeFor {
-    /// One prompt that is waited for.
+    /// A single prompt that is waited for.
     Exec,
     /// Sessions of the pool.
     Pool,
@@ -55,17 +55,17 @@ pub enum MadeFor {
 
 /// Work on a machine that has begun and not ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Work {
+pub struct MachineWork {
     /// The process that does it.
-    pub client: Client,
+    pub client: ClientProcess,
     /// Since when.
     pub since: Timestamp,
 }
 
-/// How to reach a machine by ssh.
+/// Address of a machine for ssh.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Address {
-    /// What ssh is told: `user@host`, or a name of the user's configuration.
+pub struct SshAddress {
+    /// Destination for ssh: `user@host`, or a name of the user's configuration.
     pub destination: String,
     /// The port, if it is not ssh's own choice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -74,73 +74,73 @@ pub struct Address {
 
 /// A machine of the pool.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Machine {
+pub struct PoolMachine {
     /// The machine by itself.
-    pub vm: Vm,
-    /// How many sessions it holds at most.
+    pub vm: VmRecord,
+    /// Number of sessions that the machine holds at most.
     pub capacity: usize,
     /// The sessions that it holds, in the order in which they came; never more than `capacity`.
     #[serde(default)]
     pub active_sessions: Vec<String>,
-    /// Where it is, as the seed has it here once more.
+    /// The region of the machine, repeated here because the seed has it in this place, too.
     #[serde(default)]
     pub region: String,
-    /// What its capacity becomes as its sessions end; `None`: it stays.
+    /// The capacity that the machine gets as its sessions end; `None`: the capacity stays.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capacity_wanted: Option<usize>,
-    /// What it is reached by.
+    /// The backend that reaches the machine; `None` if it is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backend: Option<BackendKind>,
-    /// This tool made it. Nothing else is ever deleted.
+    /// Set if this tool made the machine. Nothing else is ever deleted.
     #[serde(default)]
     pub made_by_us: bool,
-    /// What it was made for.
+    /// The purpose that the machine was made for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub made_for: Option<MadeFor>,
-    /// What an hour of it costs, in dollars.
+    /// Price of the machine per hour, in dollars.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usd_per_hour: Option<f64>,
-    /// Whether new sessions come to it.
+    /// Admission of new sessions to the machine.
     #[serde(default)]
-    pub admission: Admission,
+    pub admission: MachineAdmission,
     /// Since when it has held no session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle_since: Option<Timestamp>,
-    /// It is being made. Sessions may have slots on it already, and wait.
+    /// The work of making the machine, while it lasts. Sessions may have slots on the machine already, and wait.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub making: Option<Work>,
-    /// It is being deleted.
+    pub making: Option<MachineWork>,
+    /// The work of deleting the machine, while it lasts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub removing: Option<Work>,
-    /// How to reach it.
+    pub removing: Option<MachineWork>,
+    /// Address of the machine for ssh; `None`: it is reached in another way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub address: Option<Address>,
+    pub address: Option<SshAddress>,
     /// The file that its host key is pinned in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host_keys: Option<String>,
     /// The user's words to choose it by.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub labels: BTreeSet<String>,
-    /// What others wrote beside it.
+    /// Fields that other programs wrote; kept as they are.
     #[serde(flatten)]
     pub other: Map<String, Value>,
 }
 
-impl Machine {
-    /// How many slots are free.
-    pub fn free(&self) -> usize {
+impl PoolMachine {
+    /// The number of free slots.
+    pub fn free_slots(&self) -> usize {
         self.capacity.saturating_sub(self.active_sessions.len())
     }
 
-    /// Whether a new session may come to it.
-    pub(crate) fn admits(&self) -> bool {
-        self.admission == Admission::Open && self.removing.is_none() && self.free() > 0
+    /// Reports whether the machine may get a new session.
+    pub(crate) fn is_admitting(&self) -> bool {
+        self.admission == MachineAdmission::Open && self.removing.is_none() && self.free_slots() > 0
     }
 
     /// Gives `id` a slot, if there is one or it has one.
-    pub(crate) fn take(&mut self, id: &str) -> bool {
+    pub(crate) fn take_slot(&mut self, id: &str) -> bool {
         if !self.active_sessions.iter().any(|held| held == id) {
-            if self.free() == 0 {
+            if self.free_slots() == 0 {
                 return false;
             }
             self.active_sessions.push(id.to_owned());
@@ -156,7 +156,7 @@ impl Machine {
         if before == self.active_sessions.len() {
             return false;
         }
-        self.settle();
+        self.settle_capacity();
         if self.active_sessions.is_empty() {
             self.idle_since = Some(now);
         }
@@ -164,7 +164,7 @@ impl Machine {
     }
 
     /// Brings the capacity towards what is wanted, never below what is held.
-    pub(crate) fn settle(&mut self) {
+    pub(crate) fn settle_capacity(&mut self) {
         if let Some(wanted) = self.capacity_wanted {
             self.capacity = wanted.max(self.active_sessions.len());
             if self.capacity == wanted {

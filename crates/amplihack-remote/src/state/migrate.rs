@@ -5,15 +5,17 @@ use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
 use serde_json::{Map, Value, json};
 
-use super::{State, VERSION};
+use super::{RemoteState, VERSION};
 use crate::size::VMSize;
 
-/// The same document in this version's form.
-pub(super) fn to_ours(document: Value) -> Result<Value, String> {
+/// Brings the predecessor's document into this version's form.
+pub(super) fn migrate_document(document: Value) -> Result<Value, String> {
     let Value::Object(mut document) = document else { return Err("it is not an object".to_owned()) };
     document.insert("version".to_owned(), VERSION.into());
-    for (name, one) in [("sessions", session as fn(&str, &mut Map<String, Value>) -> _), ("vm_pool", machine)]
-    {
+    for (name, one) in [
+        ("sessions", migrate_session as fn(&str, &mut Map<String, Value>) -> _),
+        ("vm_pool", migrate_machine),
+    ] {
         let part = document.entry(name).or_insert_with(|| json!({}));
         if part.is_null() {
             *part = json!({});
@@ -29,10 +31,11 @@ pub(super) fn to_ours(document: Value) -> Result<Value, String> {
     Ok(Value::Object(document))
 }
 
-fn session(id: &str, fields: &mut Map<String, Value>) -> Result<(), String> {
+fn migrate_session(id: &str, fields: &mut Map<String, Value>) -> Result<(), String> {
     for name in ["created_at", "started_at", "completed_at"] {
         if let Some(Value::String(text)) = fields.get(name) {
-            let time = time(text).ok_or_else(|| format!("'{name}' of session '{id}' is no time: {text}"))?;
+            let time =
+                parse_time(text).ok_or_else(|| format!("'{name}' of session '{id}' is no time: {text}"))?;
             fields.insert(name.to_owned(), time.to_string().into());
         }
     }
@@ -40,11 +43,11 @@ fn session(id: &str, fields: &mut Map<String, Value>) -> Result<(), String> {
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "one of two functions of a table")]
-fn machine(_: &str, fields: &mut Map<String, Value>) -> Result<(), String> {
+fn migrate_machine(_: &str, fields: &mut Map<String, Value>) -> Result<(), String> {
     fields.insert("backend".to_owned(), "azlin".into());
     let Some(Value::Object(vm)) = fields.get_mut("vm") else { return Ok(()) };
     // The age of a machine only ever kept it from being used again: an unknown one is no reason to refuse the file.
-    let made = vm.get("created_at").and_then(Value::as_str).and_then(time);
+    let made = vm.get("created_at").and_then(Value::as_str).and_then(parse_time);
     vm.insert("created_at".to_owned(), made.map_or(Value::Null, |time| time.to_string().into()));
     let tier = vm.get("size").and_then(Value::as_str).and_then(|size| size.parse::<VMSize>().ok());
     if let Some(tier) = tier {
@@ -61,7 +64,7 @@ fn machine(_: &str, fields: &mut Map<String, Value>) -> Result<(), String> {
 }
 
 /// A time in any form that the predecessor and its tools wrote; one without a zone is in UTC.
-fn time(text: &str) -> Option<Timestamp> {
+fn parse_time(text: &str) -> Option<Timestamp> {
     let text = text.trim();
     let utc = |time: DateTime| TimeZone::UTC.to_timestamp(time).ok();
     text.parse()
@@ -71,7 +74,7 @@ fn time(text: &str) -> Option<Timestamp> {
 }
 
 /// Slots that nobody needs are free, and a machine that holds more than it may gets no more until enough have ended.
-pub(super) fn settled(mut state: State) -> State {
+pub(super) fn settle_slots(mut state: RemoteState) -> RemoteState {
     let names: Vec<String> = state.vm_pool.keys().cloned().collect();
     for name in names {
         state.align_slots(&name, None);

@@ -1,4 +1,4 @@
-//! What this side knows of sessions and machines, as one value; [`state_lock`](crate::state_lock) keeps it in a file.
+//! State of sessions and machines on this side, as one value; [`state_lock`](crate::state_lock) keeps it in a file.
 
 mod client;
 mod document;
@@ -15,10 +15,10 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-pub use client::Client;
-pub use document::{Unreadable, decode, encode};
-pub use machine::{Address, Admission, Machine, MadeFor, Vm, Work};
-pub use record::{BackendKind, Phase, Retrieved, SessionRecord};
+pub use client::ClientProcess;
+pub use document::{StateFileError, decode_state, encode_state};
+pub use machine::{MachineAdmission, MachineWork, MadeFor, PoolMachine, SshAddress, VmRecord};
+pub use record::{BackendKind, RetrievedResults, SessionRecord, StartPhase};
 
 use crate::error::RemoteError;
 use crate::mode::CommandMode;
@@ -29,30 +29,30 @@ pub const VERSION: u64 = 2;
 
 /// Everything that this side knows, in the order of names.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct State {
+pub struct RemoteState {
     /// [`VERSION`].
     pub version: u64,
     /// The sessions by their ids.
     pub sessions: BTreeMap<String, SessionRecord>,
     /// The machines by their names.
-    pub vm_pool: BTreeMap<String, Machine>,
-    /// What others wrote beside it.
+    pub vm_pool: BTreeMap<String, PoolMachine>,
+    /// Fields that other programs wrote; kept as they are.
     #[serde(flatten)]
     pub other: Map<String, Value>,
 }
 
-impl Default for State {
+impl Default for RemoteState {
     fn default() -> Self {
         Self { version: VERSION, sessions: BTreeMap::new(), vm_pool: BTreeMap::new(), other: Map::new() }
     }
 }
 
-/// What a session is made of.
+/// Fields of a session that is to be made.
 #[derive(Debug, Clone)]
 pub struct NewSession {
-    /// What it is asked to do.
+    /// The prompt of the session.
     pub prompt: String,
-    /// How.
+    /// The mode of work on the prompt.
     pub command: CommandMode,
     /// The most turns of its agent.
     pub max_turns: u32,
@@ -60,9 +60,12 @@ pub struct NewSession {
     pub memory_mb: Option<u32>,
 }
 
-/// Where the state is: `explicit`, else `AMPLIHACK_REMOTE_STATE`, else `remote-state.json` in the home of amplihack.
+/// The path of the state file: `explicit`, else `AMPLIHACK_REMOTE_STATE`, else `remote-state.json` in the home of amplihack.
+///
+/// # Errors
+/// `Validation` where nothing names a file and there is no home of amplihack.
 pub fn state_path(env: &Env, explicit: Option<PathBuf>) -> Result<PathBuf, RemoteError> {
-    let explicit = explicit.filter(|_| !amplihack_utils::sabotage::active("remote-state-file"));
+    let explicit = explicit.filter(|_| !amplihack_utils::sabotage::is_active("remote-state-file"));
     let named = explicit.or_else(|| env.path("AMPLIHACK_REMOTE_STATE"));
     named.or_else(|| Some(env.amplihack_home()?.join("remote-state.json"))).ok_or_else(|| {
         RemoteError::Validation(
@@ -72,19 +75,28 @@ pub fn state_path(env: &Env, explicit: Option<PathBuf>) -> Result<PathBuf, Remot
     })
 }
 
-impl State {
+impl RemoteState {
     /// The session `id`.
+    ///
+    /// # Errors
+    /// `SessionNotFound` where no session has the id.
     pub fn session(&self, id: &str) -> Result<&SessionRecord, RemoteError> {
         self.sessions.get(id).ok_or_else(|| RemoteError::SessionNotFound { session_id: id.to_owned() })
     }
 
     /// The session `id`, to be changed.
+    ///
+    /// # Errors
+    /// `SessionNotFound` where no session has the id.
     pub fn session_mut(&mut self, id: &str) -> Result<&mut SessionRecord, RemoteError> {
         self.sessions.get_mut(id).ok_or_else(|| RemoteError::SessionNotFound { session_id: id.to_owned() })
     }
 
     /// Writes a new session down: pending, without a machine. Its id is answered.
-    pub fn add(&mut self, new: NewSession, now: Timestamp) -> Result<String, RemoteError> {
+    ///
+    /// # Errors
+    /// `Validation` where every id of this second is taken.
+    pub fn add_session(&mut self, new: NewSession, now: Timestamp) -> Result<String, RemoteError> {
         let id = new_session_id(now, |id| self.sessions.contains_key(id)).ok_or_else(|| {
             RemoteError::Validation("every session id of this second is taken; try again".into())
         })?;
@@ -103,7 +115,7 @@ impl State {
             completed_at: None,
             exit_code: None,
         };
-        let record = SessionRecord { phase: Some(Phase::Queued), ..SessionRecord::from(session) };
+        let record = SessionRecord { phase: Some(StartPhase::Queued), ..SessionRecord::from(session) };
         self.sessions.insert(id.clone(), record);
         Ok(id)
     }

@@ -6,38 +6,38 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::Client;
+use super::ClientProcess;
 pub use crate::backend::Backend as BackendKind;
-use crate::session::{Condition, Session, SessionStatus};
+use crate::session::{Session, SessionCondition, SessionStatus};
 
-/// How far a session's start has come. It only goes forward, except that a session whose machine could not be had
+/// Progress of a session's start. The phase only goes forward, except that a session whose machine could not be had
 /// is [`Queued`](Self::Queued) again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Phase {
-    /// It has no slot.
+pub enum StartPhase {
+    /// The session has no slot.
     #[default]
     Queued,
-    /// It has a slot; nothing of it was sent that could start it.
+    /// The session has a slot; nothing of it was sent that could start it.
     Reserved,
-    /// Its start is being sent: the far side may have claimed it. Written down before the first byte goes out.
+    /// The start is being sent: the far side may have claimed it. Written down before the first byte goes out.
     Sent,
     /// The far side has claimed it.
     Claimed,
-    /// Its machine's scheduler has it, and starts it when there is room.
+    /// The scheduler of the session's machine has it, and starts it when there is room.
     Submitted,
-    /// It was seen to run, or its end was seen.
+    /// The session was seen to run, or its end was seen.
     Started,
 }
 
-/// What was brought home of a session.
+/// The results that were brought home from a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Retrieved {
+pub struct RetrievedResults {
     /// The references that were fetched, in order.
     pub refs: Vec<String>,
     /// The results were verified here. Before that nothing may be deleted.
     pub verified: bool,
-    /// When.
+    /// Time at which the results were brought home.
     pub at: Timestamp,
     /// The length of the log that was read until then.
     #[serde(default)]
@@ -47,34 +47,34 @@ pub struct Retrieved {
 /// A session, with everything that this side knows of it. In the file its fields stand beside each other.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SessionRecord {
-    /// What users see.
+    /// The session as users see it.
     #[serde(flatten)]
     pub session: Session,
-    /// What runs it; `None` if whoever made it did not say.
+    /// The backend that runs the session; `None` if whoever made it did not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backend: Option<BackendKind>,
     /// The agent that works on it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
-    /// How far its start has come; `None` for sessions that were not started through the pool.
+    /// Progress of the session's start; `None` for sessions that were not started through the pool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub phase: Option<Phase>,
+    pub phase: Option<StartPhase>,
     /// The process that starts it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub client: Option<Client>,
-    /// What stands in the way of knowing more.
+    pub client: Option<ClientProcess>,
+    /// Obstacle to knowing more about the session; `None` if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub condition: Option<Condition>,
+    pub condition: Option<SessionCondition>,
     /// Since when it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub condition_since: Option<Timestamp>,
-    /// When its machine last answered for it.
+    /// Time at which the session's machine last answered for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_seen: Option<Timestamp>,
-    /// It was ended by force, and its machine did not confirm that nothing of it runs.
+    /// Set if the session was ended by force, and its machine did not confirm that nothing of it runs.
     #[serde(default, skip_serializing_if = "is_false")]
     pub end_unconfirmed: bool,
-    /// Why it could not be started, or how it was lost.
+    /// The reason that the session could not be started, or was lost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     /// The repository here that it was started from.
@@ -95,7 +95,7 @@ pub struct SessionRecord {
     /// The name of its scheduler's job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job: Option<String>,
-    /// What its job asks for, in the scheduler's words.
+    /// The options of the session's job, in the scheduler's words.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub job_options: Vec<String>,
     /// The user's words to find it by.
@@ -104,13 +104,13 @@ pub struct SessionRecord {
     /// The user's word for the call that made it; the same word makes no second one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
-    /// Which of that call's prompts it has, from 0.
+    /// Number of the session's prompt among those of the call, from 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt_number: Option<u32>,
-    /// What was brought home.
+    /// The results that were brought home; `None` if none were.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub retrieved: Option<Retrieved>,
-    /// What others wrote beside it.
+    pub retrieved: Option<RetrievedResults>,
+    /// Fields that other programs wrote; kept as they are.
     #[serde(flatten)]
     pub other: Map<String, Value>,
 }
@@ -151,28 +151,33 @@ impl From<Session> for SessionRecord {
 }
 
 impl SessionRecord {
-    /// Whether it takes up a slot: it is neither at its end nor without a machine.
+    /// Reports whether the session takes up a slot: it has neither ended nor is it without a machine.
     pub(crate) fn needs_slot(&self) -> bool {
-        !self.session.status.is_final() && self.phase != Some(Phase::Queued)
+        !self.session.status.is_final() && self.phase != Some(StartPhase::Queued)
     }
 
-    /// Whether results may be waiting on its machine: it got there, and they were not verified here.
+    /// Reports whether results may be waiting on the session's machine: it got there, and they were not verified here.
     pub(crate) fn has_results_there(&self) -> bool {
         let began = || self.session.started_at.is_some();
-        let got_there = self.phase.map_or_else(began, |phase| phase >= Phase::Claimed);
+        let got_there = self.phase.map_or_else(began, |phase| phase >= StartPhase::Claimed);
         got_there && self.retrieved.as_ref().is_none_or(|retrieved| !retrieved.verified)
     }
 
     /// Says what stands in the way since `now`; what stood there before keeps its time.
-    pub(crate) fn set_condition(&mut self, condition: Option<Condition>, now: Timestamp) {
+    pub(crate) fn set_condition(&mut self, condition: Option<SessionCondition>, now: Timestamp) {
         if self.condition != condition {
             self.condition = condition;
             self.condition_since = condition.map(|_| now);
         }
     }
 
-    /// Its end. What is at its end stays as it is, and `false` is the answer.
-    pub(crate) fn finish(&mut self, status: SessionStatus, exit_code: Option<i32>, at: Timestamp) -> bool {
+    /// Records the session's end. A session that has ended already stays as it is, and `false` is the answer.
+    pub(crate) fn finish_session(
+        &mut self,
+        status: SessionStatus,
+        exit_code: Option<i32>,
+        at: Timestamp,
+    ) -> bool {
         if self.session.status.is_final() {
             return false;
         }

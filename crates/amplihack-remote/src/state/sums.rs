@@ -1,15 +1,15 @@
 //! Sums over the state, as `status` shows them.
 
-use super::State;
+use super::RemoteState;
 use crate::options::{PoolStatus, PoolVm, RemoteStatus, SessionCounts};
 use crate::session::SessionStatus;
 
-impl From<&State> for RemoteStatus {
-    fn from(state: &State) -> Self {
+impl From<&RemoteState> for RemoteStatus {
+    fn from(state: &RemoteState) -> Self {
         Self {
-            pool: pool(state),
-            sessions: counts(state),
-            total_sessions: if amplihack_utils::sabotage::active("remote-status-total") {
+            pool: sum_pool(state),
+            sessions: count_sessions(state),
+            total_sessions: if amplihack_utils::sabotage::is_active("remote-status-total") {
                 0
             } else {
                 state.sessions.len()
@@ -18,7 +18,7 @@ impl From<&State> for RemoteStatus {
     }
 }
 
-fn counts(state: &State) -> SessionCounts {
+fn count_sessions(state: &RemoteState) -> SessionCounts {
     let mut counts = SessionCounts::default();
     for record in state.sessions.values() {
         let count = match record.session.status {
@@ -31,11 +31,11 @@ fn counts(state: &State) -> SessionCounts {
         *count += 1;
     }
     for (is_lost, count) in [
-        (amplihack_utils::sabotage::active("remote-status-running"), &mut counts.running),
-        (amplihack_utils::sabotage::active("remote-status-completed"), &mut counts.completed),
-        (amplihack_utils::sabotage::active("remote-status-failed"), &mut counts.failed),
-        (amplihack_utils::sabotage::active("remote-status-killed"), &mut counts.killed),
-        (amplihack_utils::sabotage::active("remote-status-pending"), &mut counts.pending),
+        (amplihack_utils::sabotage::is_active("remote-status-running"), &mut counts.running),
+        (amplihack_utils::sabotage::is_active("remote-status-completed"), &mut counts.completed),
+        (amplihack_utils::sabotage::is_active("remote-status-failed"), &mut counts.failed),
+        (amplihack_utils::sabotage::is_active("remote-status-killed"), &mut counts.killed),
+        (amplihack_utils::sabotage::is_active("remote-status-pending"), &mut counts.pending),
     ] {
         if is_lost {
             *count = 0;
@@ -44,22 +44,22 @@ fn counts(state: &State) -> SessionCounts {
     counts
 }
 
-fn pool(state: &State) -> PoolStatus {
+fn sum_pool(state: &RemoteState) -> PoolStatus {
     let mut sums = PoolStatus { total_vms: state.vm_pool.len(), ..PoolStatus::default() };
-    if amplihack_utils::sabotage::active("remote-status-pool") {
+    if amplihack_utils::sabotage::is_active("remote-status-pool") {
         return PoolStatus::default();
     }
     for (name, machine) in &state.vm_pool {
         sums.total_capacity += machine.capacity;
         sums.active_sessions += machine.active_sessions.len();
-        sums.available_capacity += machine.free();
+        sums.available_capacity += machine.free_slots();
         sums.vms.push(PoolVm {
             name: name.clone(),
             size: machine.vm.size.clone(),
             region: machine.region.clone(),
             capacity: machine.capacity,
             active_sessions: machine.active_sessions.len(),
-            available_capacity: machine.free(),
+            available_capacity: machine.free_slots(),
         });
     }
     sums

@@ -1,4 +1,4 @@
-//! One command of this machine with files as its stdin and stdout, within a time.
+//! Execution of a command of this machine with files as its stdin and stdout, within a time.
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
@@ -6,37 +6,37 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use amplihack_session::{Deadlines, EndCause, Input, Output, RunSpec, run_to_end};
+use amplihack_session::{ChildInput, ChildOutput, Deadlines, EndCause, RunSpec, run_to_end};
 use amplihack_utils::env::Env;
 use amplihack_utils::secret::is_secret_name;
 
 use crate::error::{ErrorContext, RemoteError};
 use crate::runner::CommandOutput;
 
-/// How long a command may take, and one that moves files.
+/// Time limit of a command, and of a command that moves files.
 pub(super) const LIMIT: Duration = Duration::from_mins(2);
 pub(crate) const LONG_LIMIT: Duration = Duration::from_mins(10);
 
 /// The most of an answer that is held in memory.
 const ANSWER: usize = 32 << 20;
-/// What is kept of complaints.
+/// Number of bytes kept of standard error.
 const COMPLAINTS: usize = 64 << 10;
 /// Variables with a secret's name that hold none, and that ssh needs.
 const HARMLESS: &[&str] = &["SSH_AUTH_SOCK"];
 
 /// The variables of this process that a way to a machine gets: all but secrets.
-pub(super) fn harmless(env: &Env) -> Env {
+pub(super) fn without_secrets(env: &Env) -> Env {
     let mut kept = Env::empty();
     for (name, value) in env.iter() {
         if !is_secret_name(name) || HARMLESS.iter().any(|known| name == *known) {
-            kept.set(name, value);
+            kept.set_variable(name, value);
         }
     }
     kept
 }
 
 /// Runs `command` to its end.
-pub(crate) async fn call(
+pub(crate) async fn run_command(
     mut command: Command,
     env: &Env,
     input: Option<&Path>,
@@ -48,8 +48,8 @@ pub(crate) async fn call(
         RemoteError::Transfer(format!("{} cannot be opened: {error}", path.display()).into())
     };
     let stdin = match input {
-        Some(path) => Input::File(File::open(path).map_err(|error| here(path, &error))?),
-        None => Input::Null,
+        Some(path) => ChildInput::File(File::open(path).map_err(|error| here(path, &error))?),
+        None => ChildInput::Null,
     };
     let stdout_file = match output {
         Some(path) => {
@@ -60,9 +60,9 @@ pub(crate) async fn call(
     };
     let outcome = run_to_end(RunSpec {
         stdin,
-        stdout: Output::Head(ANSWER),
+        stdout: ChildOutput::Head(ANSWER),
         stdout_file,
-        stderr: Output::Tail(COMPLAINTS),
+        stderr: ChildOutput::Tail(COMPLAINTS),
         deadlines: Deadlines { total: Some(limit), ..Deadlines::default() },
         grace: Duration::from_secs(1),
         ..RunSpec::new(command)
@@ -70,7 +70,7 @@ pub(crate) async fn call(
     let outcome = outcome.await.map_err(|error| RemoteError::Execution(error.to_string().into()))?;
     if let EndCause::Deadline(_) = outcome.cause {
         let context = ErrorContext::new(format!("no answer within {} s", limit.as_secs()));
-        return Err(RemoteError::Transfer(context.with("reason", "unreachable")));
+        return Err(RemoteError::Transfer(context.with_fact("reason", "unreachable")));
     }
     if outcome.stdout.dropped > 0 {
         return Err(RemoteError::Execution(format!("the answer is longer than {} MB", ANSWER >> 20).into()));
@@ -86,17 +86,17 @@ pub(crate) async fn call(
 mod tests {
     use amplihack_utils::env::Env;
 
-    use super::harmless;
+    use super::without_secrets;
 
     #[test]
     fn secrets_are_not_handed_on() {
         let env = Env::empty()
-            .with("PATH", "/bin")
-            .with("OPENAI_API_KEY", "x")
-            .with("GH_TOKEN", "x")
-            .with("SSH_AUTH_SOCK", "s");
+            .with_variable("PATH", "/bin")
+            .with_variable("OPENAI_API_KEY", "x")
+            .with_variable("GH_TOKEN", "x")
+            .with_variable("SSH_AUTH_SOCK", "s");
         let kept: Vec<String> =
-            harmless(&env).iter().map(|(name, _)| name.to_string_lossy().into_owned()).collect();
+            without_secrets(&env).iter().map(|(name, _)| name.to_string_lossy().into_owned()).collect();
         assert_eq!(kept, ["PATH", "SSH_AUTH_SOCK"]);
     }
 }

@@ -1,23 +1,23 @@
-//! Where the sockets of shared connections lie: a short, private place.
+//! Sockets of shared connections, in a short, private place.
 
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use amplihack_utils::env::Env;
-use amplihack_utils::hex::hex;
+use amplihack_utils::hex::to_hex;
 use sha2::{Digest, Sha256};
 
 /// The longest name of a socket, without its end.
 const LONGEST: usize = 107;
-/// What ssh puts behind the name while it makes the socket.
+/// Length of the suffix that ssh appends to the name while it makes the socket.
 const SUFFIX: usize = 17;
 /// The length of a socket's own name.
 const NAME: usize = 24;
 
 /// The directory for sockets: below the user's runtime directory, else in `/tmp` by the user's number. `None` if there is no
 /// private one, so that connections are not shared.
-pub(super) fn directory(env: &Env) -> Option<PathBuf> {
+pub(super) fn socket_directory(env: &Env) -> Option<PathBuf> {
     let user = rustix::process::geteuid().as_raw();
     let runtime = env.path("XDG_RUNTIME_DIR").filter(|path| path.is_absolute());
     let places = [
@@ -31,7 +31,7 @@ fn is_short(place: &Path) -> bool {
     place.as_os_str().as_bytes().len() + 1 + NAME + SUFFIX <= LONGEST
 }
 
-/// Whether `place`, made if it is missing, is a directory of this user that nobody else may enter. Links are not followed.
+/// Reports whether `place`, made if missing, is a directory of this user that nobody else may enter. Links are not followed.
 fn is_private(place: &Path, user: u32) -> bool {
     // Somebody may have made it; what it is then is looked at.
     let _ = std::fs::DirBuilder::new().mode(0o700).create(place);
@@ -41,13 +41,13 @@ fn is_private(place: &Path, user: u32) -> bool {
 
 /// A socket's name for a machine: by all that makes the connection, so that two machines behind one address, or one address that
 /// became another machine's, never share one.
-pub(super) fn name(parts: &[String]) -> String {
+pub(super) fn socket_name(parts: &[String]) -> String {
     let mut hash = Sha256::new();
     for part in parts {
         hash.update(part.as_bytes());
         hash.update([0]);
     }
-    hex(&hash.finalize()[..NAME / 2])
+    to_hex(&hash.finalize()[..NAME / 2])
 }
 
 #[cfg(test)]
@@ -59,11 +59,11 @@ mod tests {
     #[test]
     fn sockets_lie_in_a_short_place_of_the_users_own() {
         let dir = tempfile::tempdir().unwrap();
-        let env = |path: &Path| Env::empty().with("XDG_RUNTIME_DIR", path);
-        assert_eq!(directory(&env(dir.path())), Some(dir.path().join("amplihack-ssh")));
+        let env = |path: &Path| Env::empty().with_variable("XDG_RUNTIME_DIR", path);
+        assert_eq!(socket_directory(&env(dir.path())), Some(dir.path().join("amplihack-ssh")));
         let long = dir.path().join("x".repeat(90));
         std::fs::create_dir(&long).unwrap();
-        assert!(directory(&env(&long)).unwrap().to_string_lossy().starts_with("/tmp/amplihack-ssh-"));
+        assert!(socket_directory(&env(&long)).unwrap().to_string_lossy().starts_with("/tmp/amplihack-ssh-"));
         assert!(!long.join("amplihack-ssh").exists());
 
         let user = rustix::process::geteuid().as_raw();
@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn names_differ_by_every_part() {
-        let parts = |a: &str, b: &str| name(&[a.to_owned(), b.to_owned()]);
+        let parts = |a: &str, b: &str| socket_name(&[a.to_owned(), b.to_owned()]);
         assert_eq!(parts("a", "b").len(), NAME);
         assert_ne!(parts("a", "b"), parts("ab", ""));
         assert_ne!(parts("vm1", "127.0.0.1"), parts("vm2", "127.0.0.1"));

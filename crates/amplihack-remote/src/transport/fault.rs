@@ -1,17 +1,17 @@
-//! Why ssh could not ask a machine, by what it complained.
+//! Faults of ssh that kept it from asking a machine, by its standard error.
 
 use crate::error::{ErrorContext, RemoteError};
 
 /// Kinds of faults, each with words that tell it, the next step, and whether the command can be given again at once: it was never begun.
-struct Fault {
+struct SshFault {
     reason: &'static str,
     words: &'static [&'static str],
     hint: &'static str,
     again: bool,
 }
 
-const FAULTS: &[Fault] = &[
-    Fault {
+const FAULTS: &[SshFault] = &[
+    SshFault {
         reason: "hostkey",
         words: &[
             "Host key verification failed",
@@ -22,7 +22,7 @@ const FAULTS: &[Fault] = &[
         hint: "its key is not the one that is known: if the machine was made anew on purpose, remove the old key with ssh-keygen -R, else connect once by hand",
         again: false,
     },
-    Fault {
+    SshFault {
         reason: "auth",
         words: &[
             "Permission denied",
@@ -33,7 +33,7 @@ const FAULTS: &[Fault] = &[
         hint: "it refuses this user and key: check User and IdentityFile in ~/.ssh/config, and ssh-add -l",
         again: false,
     },
-    Fault {
+    SshFault {
         reason: "saturated",
         words: &[
             "kex_exchange_identification",
@@ -45,7 +45,7 @@ const FAULTS: &[Fault] = &[
         hint: "its ssh server takes no more connections: try again, or raise MaxStartups and MaxSessions there",
         again: true,
     },
-    Fault {
+    SshFault {
         reason: "refused",
         words: &["Connection refused"],
         hint: "it answers, and has no ssh server on that port",
@@ -56,22 +56,22 @@ const FAULTS: &[Fault] = &[
 const UNREACHABLE: &str = "check that the machine runs and that this network reaches it";
 
 /// The error of a command that could not be given or whose answer did not come, by ssh's stderr.
-pub(crate) fn unasked(stderr: &str) -> RemoteError {
-    let found = find(stderr);
+pub(crate) fn ssh_error(stderr: &str) -> RemoteError {
+    let found = find_fault(stderr);
     let last = stderr.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or("the connection ended");
     RemoteError::Transfer(
         ErrorContext::new(last.chars().filter(|letter| !letter.is_control()).take(300).collect::<String>())
-            .with("reason", found.map_or("unreachable", |fault| fault.reason))
-            .with("hint", found.map_or(UNREACHABLE, |fault| fault.hint)),
+            .with_fact("reason", found.map_or("unreachable", |fault| fault.reason))
+            .with_fact("hint", found.map_or(UNREACHABLE, |fault| fault.hint)),
     )
 }
 
-/// Whether the server only had no room, so that the command was not begun.
+/// Reports whether the server only had no room, so that the command was not begun.
 pub(super) fn may_try_again(stderr: &str) -> bool {
-    find(stderr).is_some_and(|fault| fault.again)
+    find_fault(stderr).is_some_and(|fault| fault.again)
 }
 
-fn find(stderr: &str) -> Option<&'static Fault> {
+fn find_fault(stderr: &str) -> Option<&'static SshFault> {
     // A timeout while the greeting is waited for is a machine out of reach.
     if stderr.contains("timed out") {
         return None;
@@ -81,7 +81,7 @@ fn find(stderr: &str) -> Option<&'static Fault> {
 
 #[cfg(test)]
 mod tests {
-    use super::{may_try_again, unasked};
+    use super::{may_try_again, ssh_error};
 
     #[test]
     fn what_ssh_complains_has_a_reason() {
@@ -108,11 +108,11 @@ mod tests {
             ("mux_client_request_session: session request failed: Session open refused by peer", "saturated"),
             ("", "unreachable"),
         ] {
-            let error = unasked(stderr);
-            assert_eq!(error.fact("reason"), Some(reason), "{stderr}");
-            assert!(error.fact("hint").is_some());
+            let error = ssh_error(stderr);
+            assert_eq!(error.get_fact("reason"), Some(reason), "{stderr}");
+            assert!(error.get_fact("hint").is_some());
             assert_eq!(may_try_again(stderr), reason == "saturated", "{stderr}");
         }
-        assert_eq!(unasked("").to_string(), "failed to transfer: the connection ended");
+        assert_eq!(ssh_error("").to_string(), "failed to transfer: the connection ended");
     }
 }

@@ -1,4 +1,4 @@
-//! This machine as a place for sessions.
+//! Runner for sessions on the local machine.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -7,8 +7,8 @@ use std::time::Duration;
 use amplihack_utils::env::Env;
 use async_trait::async_trait;
 
-use super::call::{LIMIT, LONG_LIMIT, call, harmless};
-use super::copy;
+use super::call::{LIMIT, LONG_LIMIT, run_command, without_secrets};
+use super::copy_file;
 use crate::error::RemoteError;
 use crate::runner::{CommandOutput, RemoteCommandRunner};
 
@@ -21,10 +21,10 @@ pub struct LocalRunner {
 impl LocalRunner {
     /// Sessions below `root`, which must be absolute. Commands get `env` without its secrets.
     pub fn new(root: PathBuf, env: &Env) -> Self {
-        Self { env: harmless(env).with("AMPLIHACK_REMOTE_ROOT", root) }
+        Self { env: without_secrets(env).with_variable("AMPLIHACK_REMOTE_ROOT", root) }
     }
 
-    async fn sh(
+    async fn run_shell(
         &self,
         line: &str,
         input: Option<&Path>,
@@ -36,7 +36,7 @@ impl LocalRunner {
         if let Some(home) = self.env.home() {
             command.current_dir(home);
         }
-        call(command, &self.env, input, output, limit).await
+        run_command(command, &self.env, input, output, limit).await
     }
 }
 
@@ -47,20 +47,20 @@ impl RemoteCommandRunner for LocalRunner {
     }
 
     async fn connect(&self, _vm_name: &str, command: &str) -> Result<CommandOutput, RemoteError> {
-        self.sh(command, None, None, LIMIT).await
+        self.run_shell(command, None, None, LIMIT).await
     }
 
     async fn transfer(&self, source: &Path, vm_name: &str, destination: &Path) -> Result<(), RemoteError> {
-        copy(self, source, vm_name, destination).await
+        copy_file(self, source, vm_name, destination).await
     }
 
-    async fn pipe(
+    async fn run_piped(
         &self,
         _vm_name: &str,
         command: &str,
         input: Option<&Path>,
         output: Option<&Path>,
     ) -> Result<CommandOutput, RemoteError> {
-        self.sh(command, input, output, LONG_LIMIT).await
+        self.run_shell(command, input, output, LONG_LIMIT).await
     }
 }

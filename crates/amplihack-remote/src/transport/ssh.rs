@@ -11,8 +11,8 @@ use amplihack_utils::fs::create_private_dir;
 use async_trait::async_trait;
 use tokio::sync::Semaphore;
 
-use super::call::{LIMIT, LONG_LIMIT, call, harmless};
-use super::{control, copy, fault};
+use super::call::{LIMIT, LONG_LIMIT, run_command, without_secrets};
+use super::{control, copy_file, fault};
 use crate::error::{ErrorContext, RemoteError};
 use crate::runner::{CommandOutput, RemoteCommandRunner};
 
@@ -22,9 +22,9 @@ const IN_FLIGHT: usize = 8;
 const PAUSES: [Duration; 4] =
     [Duration::from_millis(200), Duration::from_millis(600), Duration::from_secs(2), Duration::from_secs(4)];
 
-/// How ssh reaches a machine.
+/// Destination of ssh for a machine.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Destination {
+pub struct SshDestination {
     /// A host, an address, or a name in the user's ssh configuration.
     pub host: String,
     /// Default: the configuration's.
@@ -48,12 +48,12 @@ pub struct SshRunner {
     env: Env,
     /// Made with the first command: whoever only looks at what is known makes nothing.
     control: OnceLock<Option<PathBuf>>,
-    machines: Mutex<BTreeMap<String, Machine>>,
+    machines: Mutex<BTreeMap<String, SshMachine>>,
 }
 
 #[derive(Clone)]
-struct Machine {
-    destination: Destination,
+struct SshMachine {
+    destination: SshDestination,
     room: Arc<Semaphore>,
 }
 
@@ -62,16 +62,16 @@ impl SshRunner {
     pub fn new(env: &Env) -> Self {
         Self {
             program: PathBuf::from("ssh"),
-            env: harmless(env),
+            env: without_secrets(env),
             control: OnceLock::new(),
             machines: Mutex::default(),
         }
     }
 
-    /// Where the sockets of shared connections are.
-    fn control(&self) -> Option<&PathBuf> {
+    /// The directory of the sockets of shared connections; `None` if connections are not shared.
+    fn control_directory(&self) -> Option<&PathBuf> {
         let made = self.control.get_or_init(|| {
-            let made = control::directory(&self.env);
+            let made = control::socket_directory(&self.env);
             if made.is_none() {
                 tracing::warn!(
                     "no private directory for ssh's sockets: each command makes a connection of its own"
@@ -83,23 +83,23 @@ impl SshRunner {
     }
 
     /// Says how `machine` is reached; what was said before is forgotten.
-    pub fn add(&self, machine: impl Into<String>, destination: Destination) {
-        let machine_entry = Machine { destination, room: Arc::new(Semaphore::new(IN_FLIGHT)) };
+    pub fn add_machine(&self, machine: impl Into<String>, destination: SshDestination) {
+        let machine_entry = SshMachine { destination, room: Arc::new(Semaphore::new(IN_FLIGHT)) };
         self.machines.lock().unwrap_or_else(PoisonError::into_inner).insert(machine.into(), machine_entry);
     }
 
-    fn machine(&self, name: &str) -> Result<Machine, RemoteError> {
+    fn find_machine(&self, name: &str) -> Result<SshMachine, RemoteError> {
         let machines = self.machines.lock().unwrap_or_else(PoisonError::into_inner);
         machines.get(name).cloned().ok_or_else(|| {
             RemoteError::Validation(
                 ErrorContext::new(format!("no machine '{name}' is known: add it to hosts.toml"))
-                    .with("host", name),
+                    .with_fact("host", name),
             )
         })
     }
 
     /// The command up to the remote command line. `shared`: over the machine's connection, which is made if there is none.
-    fn ssh(&self, name: &str, machine: &Destination, shared: bool) -> Command {
+    fn ssh_command(&self, name: &str, machine: &SshDestination, shared: bool) -> Command {
         let mut options: Vec<(&str, String)> = vec![
             ("BatchMode", "yes".into()),
             ("ConnectTimeout", "10".into()),
@@ -138,11 +138,11 @@ impl SshRunner {
         }
         words.extend(["--".to_owned(), machine.host.clone()]);
         let mut command = Command::new(&self.program);
-        match self.control().filter(|_| shared) {
+        match self.control_directory().filter(|_| shared) {
             Some(place) => {
                 let mut parts = words.clone();
                 parts.push(name.to_owned());
-                let socket = path_option(&place.join(control::name(&parts)));
+                let socket = path_option(&place.join(control::socket_name(&parts)));
                 command.args(["-o", "ControlMaster=auto", "-o", "ControlPersist=60", "-o"]);
                 command.arg(format!("ControlPath={socket}"));
             }
@@ -155,10 +155,10 @@ impl SshRunner {
     }
 
     /// A command that runs `line` on a machine in this terminal.
-    pub(crate) fn terminal(&self, name: &str, machine: &Destination, line: &str) -> Command {
+    pub(crate) fn terminal_command(&self, name: &str, machine: &SshDestination, line: &str) -> Command {
         // Whatever started the session there pinned the key before.
-        let _ = pinnable(machine.known_hosts.as_deref());
-        let usual = self.ssh(name, machine, true);
+        let _ = make_pin_directory(machine.known_hosts.as_deref());
+        let usual = self.ssh_command(name, machine, true);
         let mut command = Command::new(usual.get_program());
         // The first of several values of an option is the one that counts.
         command.arg("-tt").args(["-o", "RequestTTY=force"]).args(usual.get_args()).arg(line);
@@ -166,7 +166,7 @@ impl SshRunner {
         command
     }
 
-    async fn run(
+    async fn run_line(
         &self,
         name: &str,
         line: &str,
@@ -174,33 +174,35 @@ impl SshRunner {
         output: Option<&Path>,
         limit: Duration,
     ) -> Result<CommandOutput, RemoteError> {
-        let machine = self.machine(name)?;
+        let machine = self.find_machine(name)?;
         let pins = machine.destination.known_hosts.as_deref();
         let placed = |error: RemoteError| match pins {
             // The user's own list does not matter here.
-            Some(file) if error.fact("reason") == Some("hostkey") => error.with("host", name).with(
-                "hint",
-                format!(
-                    "its key is not the one that it had: if it was made anew on purpose, remove {}",
-                    file.display()
-                ),
-            ),
-            _ => error.with("host", name),
+            Some(file) if error.get_fact("reason") == Some("hostkey") => {
+                error.with_fact("host", name).with_fact(
+                    "hint",
+                    format!(
+                        "its key is not the one that it had: if it was made anew on purpose, remove {}",
+                        file.display()
+                    ),
+                )
+            }
+            _ => error.with_fact("host", name),
         };
-        pinnable(pins).map_err(placed)?;
+        make_pin_directory(pins).map_err(placed)?;
         let _room = machine.room.acquire().await.map_err(|_| RemoteError::Execution("no room".into()))?;
         let mut pauses = PAUSES.iter();
         let mut shared = true;
         loop {
-            let mut command = self.ssh(name, &machine.destination, shared);
+            let mut command = self.ssh_command(name, &machine.destination, shared);
             command.arg(line);
-            let answer = call(command, &self.env, input, output, limit).await.map_err(placed)?;
+            let answer = run_command(command, &self.env, input, output, limit).await.map_err(placed)?;
             if answer.status != 255 {
                 return Ok(answer);
             }
             match pauses.next() {
                 Some(pause) if fault::may_try_again(&answer.stderr) => tokio::time::sleep(*pause).await,
-                _ => return Err(placed(fault::unasked(&answer.stderr))),
+                _ => return Err(placed(fault::ssh_error(&answer.stderr))),
             }
             // Whoever shares the connection may have taken all that it allows.
             shared = false;
@@ -209,11 +211,11 @@ impl SshRunner {
 }
 
 /// Makes the directory of a file for pinned keys: ssh makes none, and without the file it would trust any key, each time.
-fn pinnable(file: Option<&Path>) -> Result<(), RemoteError> {
+fn make_pin_directory(file: Option<&Path>) -> Result<(), RemoteError> {
     let Some(directory) = file.and_then(Path::parent) else { return Ok(()) };
     create_private_dir(directory).map_err(|error| {
         let what = format!("{} for the keys of machines cannot be made: {error}", directory.display());
-        RemoteError::Transfer(ErrorContext::new(what).with("reason", "pins"))
+        RemoteError::Transfer(ErrorContext::new(what).with_fact("reason", "pins"))
     })
 }
 
@@ -229,21 +231,21 @@ impl RemoteCommandRunner for SshRunner {
     }
 
     async fn connect(&self, vm_name: &str, command: &str) -> Result<CommandOutput, RemoteError> {
-        self.run(vm_name, command, None, None, LIMIT).await
+        self.run_line(vm_name, command, None, None, LIMIT).await
     }
 
     async fn transfer(&self, source: &Path, vm_name: &str, destination: &Path) -> Result<(), RemoteError> {
-        copy(self, source, vm_name, destination).await
+        copy_file(self, source, vm_name, destination).await
     }
 
-    async fn pipe(
+    async fn run_piped(
         &self,
         vm_name: &str,
         command: &str,
         input: Option<&Path>,
         output: Option<&Path>,
     ) -> Result<CommandOutput, RemoteError> {
-        self.run(vm_name, command, input, output, LONG_LIMIT).await
+        self.run_line(vm_name, command, input, output, LONG_LIMIT).await
     }
 }
 

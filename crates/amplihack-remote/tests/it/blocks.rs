@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use amplihack_remote::azlin::{Azlin, Wanted};
+use amplihack_remote::azlin::{AzlinCli, AzlinVmRequest};
 use amplihack_remote::protocol::FarState;
 use amplihack_remote::{CommandOutput, RemoteCommandRunner, RemoteError};
 use async_trait::async_trait;
@@ -33,9 +33,10 @@ impl RemoteCommandRunner for Asked {
 #[tokio::test]
 async fn a_machine_is_asked_for_by_its_name() {
     let asked = Arc::new(Asked::default());
-    let azlin = Azlin::new(asked.as_ref(), Duration::ZERO);
-    let wanted = Wanted { name: "amplihack-one", size: "Standard_D8s_v3", region: "eastus", extra: &[] };
-    assert_eq!(azlin.make(&wanted).await.unwrap().name, "amplihack-one");
+    let azlin = AzlinCli::new(asked.as_ref(), Duration::ZERO);
+    let wanted =
+        AzlinVmRequest { name: "amplihack-one", size: "Standard_D8s_v3", region: "eastus", extra: &[] };
+    assert_eq!(azlin.create_machine(&wanted).await.unwrap().name, "amplihack-one");
     let calls = asked.0.lock().unwrap();
     let new = "new --name amplihack-one --vm-size Standard_D8s_v3 --region eastus --yes --no-auto-connect";
     assert_eq!(calls[0], new);
@@ -47,6 +48,6 @@ async fn a_program_is_run_on_a_machine() {
     place.store().await;
     let spec = place.session(1, "echo here; exit 4");
     assert_eq!(place.done(&spec).await, FarState::Ended(4));
-    let read = place.far.read(&spec.id, 0, Duration::ZERO).await.unwrap();
+    let read = place.far.read_log(&spec.id, 0, Duration::ZERO).await.unwrap();
     assert_eq!(read.bytes, b"here\n");
 }

@@ -8,7 +8,7 @@ use amplihack_remote::{
 };
 use amplihack_testkit::Sandbox;
 use amplihack_testkit::procs::Sweep;
-use amplihack_utils::error::Explain;
+use amplihack_utils::error::ErrorExplanation;
 
 /// What runs on the far side instead of amplihack: it shows its prompt and its key, works, and ends as the prompt says.
 const AMPLIHACK: &str = r#"#!/bin/sh
@@ -108,12 +108,15 @@ async fn what_cannot_be_used_is_refused_before_anything_is_done() {
     }
     refused(client.exec(ExecOptions { api_key: " ".into(), ..plain() }).await, "no key for claude");
     refused(client.exec(ExecOptions { command: CommandMode::Fix, ..plain() }).await, "'fix' works until");
-    refused(client.start(here.start(&[])).await, "no prompt");
-    refused(client.start(here.start(&["one", ""])).await, "prompt is empty");
-    refused(client.start(StartOptions { api_key: String::new(), ..here.start(&["one"]) }).await, "no key");
+    refused(client.start_sessions(here.start(&[])).await, "no prompt");
+    refused(client.start_sessions(here.start(&["one", ""])).await, "prompt is empty");
+    refused(
+        client.start_sessions(StartOptions { api_key: String::new(), ..here.start(&["one"]) }).await,
+        "no key",
+    );
     let mut nowhere = client.clone();
     nowhere.backend = None;
-    refused(nowhere.start(here.start(&["one"])).await, "local (this machine), ssh");
+    refused(nowhere.start_sessions(here.start(&["one"])).await, "local (this machine), ssh");
     assert!(!here.state().exists());
     assert!(!here.sandbox.home().join(".amplihack/remote").exists());
 }
@@ -125,14 +128,14 @@ async fn sessions_that_nobody_knows_are_not_found() {
     let output = OutputOptions { session_id: id.clone(), lines: 10, state_file: None };
     let kill = KillOptions { session_id: id.clone(), force: true, state_file: None };
     for error in [
-        here.client.output(output).await.err(),
-        here.client.kill(kill).await.err(),
-        here.client.wait(std::slice::from_ref(&id), false, None, None).await.err(),
-        here.client.pull(&id, &here.sandbox.work(), false, None).await.err(),
+        here.client.capture_output(output).await.err(),
+        here.client.kill_session(kill).await.err(),
+        here.client.wait_for_sessions(std::slice::from_ref(&id), false, None, None).await.err(),
+        here.client.pull_results(&id, &here.sandbox.work(), false, None).await.err(),
     ] {
         let error = error.expect("an error");
         assert_eq!(error, RemoteError::SessionNotFound { session_id: id.clone() });
-        assert_eq!(error.exit().code(), 3);
+        assert_eq!(error.exit_kind().code(), 3);
     }
     assert!(!here.state().exists());
 }
@@ -143,7 +146,7 @@ async fn an_exec_brings_the_work_home_and_has_code_summary_and_machine() {
     let mut shown = Vec::new();
     let result = here
         .client
-        .exec_showing(here.exec("commit it"), None, &mut |bytes| {
+        .exec_with_output(here.exec("commit it"), None, &mut |bytes| {
             shown.extend_from_slice(bytes);
             Ok(())
         })
@@ -158,7 +161,7 @@ async fn an_exec_brings_the_work_home_and_has_code_summary_and_machine() {
         "{text}"
     );
     assert!(text.contains("key of 7, --max-old-space-size=32768"), "{text}");
-    let sessions = here.client.list(ListOptions::default()).await.unwrap();
+    let sessions = here.client.list_sessions(ListOptions::default()).await.unwrap();
     assert_eq!((sessions.len(), sessions[0].status), (1, SessionStatus::Completed));
     // Nothing of it is left on the machine.
     let far = here.sandbox.home().join(".amplihack/remote/sessions");
@@ -172,7 +175,7 @@ async fn an_exec_brings_the_work_home_and_has_code_summary_and_machine() {
 async fn each_prompt_has_its_session_and_lists_outputs_kills_and_sums_say_so() {
     let here = Here::new();
     let client = &here.client;
-    let started = client.start(here.start(&["quick", "sleep", "fail"])).await.unwrap();
+    let started = client.start_sessions(here.start(&["quick", "sleep", "fail"])).await.unwrap();
     let ids: Vec<String> = started
         .rows
         .iter()
@@ -186,27 +189,27 @@ async fn each_prompt_has_its_session_and_lists_outputs_kills_and_sums_say_so() {
             session.session_id.clone()
         })
         .collect();
-    let ended = client.wait(&[ids[0].clone(), ids[2].clone()], false, None, None).await.unwrap();
+    let ended = client.wait_for_sessions(&[ids[0].clone(), ids[2].clone()], false, None, None).await.unwrap();
     assert_eq!(
         ended.sessions.iter().map(|session| session.exit_code).collect::<Vec<_>>(),
         [Some(0), Some(7)]
     );
 
     let of = |status| ListOptions { status, state_file: None };
-    let running = client.list(of(Some(SessionStatus::Running))).await.unwrap();
+    let running = client.list_sessions(of(Some(SessionStatus::Running))).await.unwrap();
     assert_eq!(running.iter().map(|session| &session.session_id).collect::<Vec<_>>(), [&ids[1]]);
     let output = OutputOptions { session_id: ids[2].clone(), lines: 1, state_file: None };
-    let shown = client.output(output).await.unwrap();
+    let shown = client.capture_output(output).await.unwrap();
     assert_eq!(shown.session.status, SessionStatus::Failed);
     assert_eq!(shown.output, "key of 7, --max-old-space-size=32768\n");
 
     let killed = client
-        .kill(KillOptions { session_id: ids[1].clone(), force: false, state_file: None })
+        .kill_session(KillOptions { session_id: ids[1].clone(), force: false, state_file: None })
         .await
         .unwrap();
     assert_eq!(killed.session.status, SessionStatus::Killed);
     assert!(killed.remote_kill_attempted && killed.remote_kill_succeeded && killed.capacity_released);
-    let status = client.status(StatusOptions::default()).await.unwrap();
+    let status = client.remote_status(StatusOptions::default()).await.unwrap();
     assert_eq!((status.total_sessions, status.pool.total_vms, status.pool.active_sessions), (3, 1, 0));
     let counts = status.sessions;
     assert_eq!(
@@ -218,15 +221,15 @@ async fn each_prompt_has_its_session_and_lists_outputs_kills_and_sums_say_so() {
 #[tokio::test]
 async fn the_last_lines_are_the_last_ones_however_long_they_are() {
     let here = Here::new();
-    let started = here.client.start(here.start(&["wide"])).await.unwrap();
+    let started = here.client.start_sessions(here.start(&["wide"])).await.unwrap();
     let id = started.rows[0].outcome.as_ref().unwrap().session_id.clone();
-    here.client.wait(std::slice::from_ref(&id), false, None, None).await.unwrap();
+    here.client.wait_for_sessions(std::slice::from_ref(&id), false, None, None).await.unwrap();
     let of = |lines| OutputOptions { session_id: id.clone(), lines, state_file: None };
-    assert_eq!(here.client.output(of(1)).await.unwrap().output, "last\n");
-    let two = here.client.output(of(2)).await.unwrap().output;
+    assert_eq!(here.client.capture_output(of(1)).await.unwrap().output, "last\n");
+    let two = here.client.capture_output(of(2)).await.unwrap().output;
     assert!(two.ends_with("x\nlast\n"), "{} bytes", two.len());
     assert_eq!(two.len(), 6_000_000 + "\nlast\n".len());
-    let all = here.client.output(of(100)).await.unwrap().output;
+    let all = here.client.capture_output(of(100)).await.unwrap().output;
     assert!(all.starts_with("asked: wide\n") && all.ends_with(&two));
 }
 
@@ -239,7 +242,8 @@ impl amplihack_remote::RemoteCommandRunner for Silent {
         unreachable!("nothing is rented")
     }
     async fn connect(&self, _: &str, _: &str) -> Result<amplihack_remote::CommandOutput, RemoteError> {
-        let context = amplihack_remote::ErrorContext::new("no route to host").with("reason", "unreachable");
+        let context =
+            amplihack_remote::ErrorContext::new("no route to host").with_fact("reason", "unreachable");
         Err(RemoteError::Transfer(context))
     }
     async fn transfer(&self, _: &Path, _: &str, _: &Path) -> Result<(), RemoteError> {
@@ -250,23 +254,23 @@ impl amplihack_remote::RemoteCommandRunner for Silent {
 #[tokio::test]
 async fn a_kill_that_nobody_hears_changes_nothing_unless_it_is_forced() {
     let here = Here::new();
-    let started = here.client.start(here.start(&["sleep"])).await.unwrap();
+    let started = here.client.start_sessions(here.start(&["sleep"])).await.unwrap();
     let id = started.rows[0].outcome.as_ref().unwrap().session_id.clone();
     let mut cut = here.client.clone();
     cut.runner = Some(std::sync::Arc::new(Silent));
     let before = std::fs::read(here.state()).unwrap();
     let options = |force| KillOptions { session_id: id.clone(), force, state_file: None };
-    let error = cut.kill(options(false)).await.unwrap_err();
-    assert_eq!(error.fact("reason"), Some("unreachable"));
+    let error = cut.kill_session(options(false)).await.unwrap_err();
+    assert_eq!(error.get_fact("reason"), Some("unreachable"));
     assert!(error.hint().unwrap().contains("--force"), "{:?}", error.hint());
     assert_eq!(std::fs::read(here.state()).unwrap(), before);
 
-    let forced = cut.kill(options(true)).await.unwrap();
+    let forced = cut.kill_session(options(true)).await.unwrap();
     assert_eq!(forced.session.status, SessionStatus::Killed);
     assert!(forced.remote_kill_attempted && !forced.remote_kill_succeeded && forced.capacity_released);
     // When the machine answers, what still runs there is ended.
-    here.client.refresh(None).await.unwrap();
-    let listing = here.client.listing(&ListOptions::default()).unwrap();
+    here.client.refresh_sessions(None).await.unwrap();
+    let listing = here.client.session_listing(&ListOptions::default()).unwrap();
     assert_eq!(listing.unsettled, Vec::<String>::new());
 }
 
@@ -294,7 +298,7 @@ impl amplihack_remote::RemoteCommandRunner for Noting {
 async fn a_forced_kill_asks_a_machine_that_is_known_and_says_whether_it_did() {
     for known in [true, false] {
         let here = Here::new();
-        let started = here.client.start(here.start(&["sleep"])).await.unwrap();
+        let started = here.client.start_sessions(here.start(&["sleep"])).await.unwrap();
         let id = started.rows[0].outcome.as_ref().unwrap().session_id.clone();
         if !known {
             amplihack_remote::state_lock::with_lock(&here.state(), |state| {
@@ -308,16 +312,16 @@ async fn a_forced_kill_asks_a_machine_that_is_known_and_says_whether_it_did() {
         client.runner = Some(std::sync::Arc::clone(&runner) as _);
         let options = |force| KillOptions { session_id: id.clone(), force, state_file: None };
         let before = std::fs::read(here.state()).unwrap();
-        client.kill(options(false)).await.unwrap_err();
+        client.kill_session(options(false)).await.unwrap_err();
         assert_eq!(std::fs::read(here.state()).unwrap(), before);
         runner.0.lock().unwrap().clear();
-        let killed = client.kill(options(true)).await.unwrap();
+        let killed = client.kill_session(options(true)).await.unwrap();
         let calls = std::mem::take(&mut *runner.0.lock().unwrap());
         assert_eq!(killed.session.status, SessionStatus::Killed);
         assert_eq!((killed.remote_kill_attempted, !calls.is_empty()), (known, known), "{calls:?}");
         assert_eq!((killed.remote_kill_succeeded, killed.capacity_released), (false, known));
         // Nobody saw its end.
-        let listing = client.listing(&ListOptions::default()).unwrap();
+        let listing = client.session_listing(&ListOptions::default()).unwrap();
         assert_eq!(listing.unsettled.len(), 1, "{:?}", listing.unsettled);
     }
 }
@@ -335,7 +339,7 @@ async fn a_repository_that_is_not_there_is_refused_before_anything_is_done() {
         [(missing, "missing is not a directory"), (plain, "plain is in no git repository")]
     {
         refused(client.exec(ExecOptions { repo_path: repo_path.clone(), ..here.exec("x") }).await, why);
-        refused(client.start(StartOptions { repo_path, ..here.start(&["x"]) }).await, why);
+        refused(client.start_sessions(StartOptions { repo_path, ..here.start(&["x"]) }).await, why);
     }
     assert_eq!(*runner.0.lock().unwrap(), Vec::<String>::new());
     assert!(!here.sandbox.home().join(".amplihack").exists());
@@ -344,7 +348,7 @@ async fn a_repository_that_is_not_there_is_refused_before_anything_is_done() {
 #[tokio::test]
 async fn what_came_to_run_although_it_was_given_up_is_ended_and_said_to_have_been() {
     let here = Here::new();
-    let started = here.client.start(here.start(&["sleep"])).await.unwrap();
+    let started = here.client.start_sessions(here.start(&["sleep"])).await.unwrap();
     let id = started.rows[0].outcome.as_ref().unwrap().session_id.clone();
     let setup = here.sandbox.home().join(format!(".amplihack/remote/sessions/{id}/started"));
     while !setup.exists() {
@@ -352,15 +356,15 @@ async fn what_came_to_run_although_it_was_given_up_is_ended_and_said_to_have_bee
     }
     // As a look leaves it that came between a killed client and what that had sent.
     amplihack_remote::state_lock::with_lock(&here.state(), |state| {
-        state.failed(&id, "its machine had not claimed it", jiff::Timestamp::now())?;
+        state.mark_failed(&id, "its machine had not claimed it", jiff::Timestamp::now())?;
         let record = state.session_mut(&id)?;
-        record.phase = Some(amplihack_remote::state::Phase::Sent);
+        record.phase = Some(amplihack_remote::state::StartPhase::Sent);
         record.end_unconfirmed = true;
         Ok(())
     })
     .unwrap();
-    here.client.refresh(None).await.unwrap();
-    let listing = here.client.listing(&ListOptions::default()).unwrap();
+    here.client.refresh_sessions(None).await.unwrap();
+    let listing = here.client.session_listing(&ListOptions::default()).unwrap();
     let session = &listing.rows[0].session;
     assert_eq!((session.status, session.exit_code), (SessionStatus::Killed, Some(143)), "{session:?}");
     assert_eq!(listing.unsettled, Vec::<String>::new());
@@ -368,7 +372,8 @@ async fn what_came_to_run_although_it_was_given_up_is_ended_and_said_to_have_bee
 
 #[test]
 fn facts_of_an_error_are_in_order() {
-    let context = amplihack_remote::ErrorContext::new("m").with("b", 2).with("a", 1).with("c", 3);
+    let context =
+        amplihack_remote::ErrorContext::new("m").with_fact("b", 2).with_fact("a", 1).with_fact("c", 3);
     let facts: Vec<String> = context.context.keys().cloned().collect();
     assert_eq!(facts, ["a", "b", "c"]);
     assert_eq!(RemoteError::Transfer(context).facts().into_values().collect::<Vec<_>>(), ["1", "2", "3"]);

@@ -2,19 +2,19 @@
 
 use std::path::Path;
 
-use amplihack_remote::protocol::{Collected, FarState};
+use amplihack_remote::protocol::{CollectedResults, FarState};
 
 use crate::support::{Place, places};
 
 /// Collects, fetches into the repository, and names what came.
-async fn brought(place: &Place, id: &str) -> (Collected, Vec<String>) {
-    let collected = place.far.collect(id).await.unwrap();
+async fn brought(place: &Place, id: &str) -> (CollectedResults, Vec<String>) {
+    let collected = place.far.collect_results(id).await.unwrap();
     if collected.bytes == 0 {
         return (collected, Vec::new());
     }
     let file = place.path("results");
     let _ = std::fs::remove_file(&file);
-    place.far.fetch(id, &collected, &file).await.unwrap();
+    place.far.fetch_results(id, &collected, &file).await.unwrap();
     assert_eq!(std::fs::metadata(&file).unwrap().len(), collected.bytes);
     place.git("src", &["bundle", "verify", "-q", "../results"]);
     place.git(
@@ -44,7 +44,10 @@ async fn nothing_done_is_nothing_to_bring() {
         let spec = place.session(1, "echo x >ignored; git branch other; touch file");
         assert_eq!(place.done(&spec).await, FarState::Ended(0));
         let (collected, _) = brought(&place, &spec.id).await;
-        assert_eq!(collected, Collected { bytes: 0, sha256: String::new(), wip: None, left: Vec::new() });
+        assert_eq!(
+            collected,
+            CollectedResults { bytes: 0, sha256: String::new(), wip: None, left: Vec::new() }
+        );
     }
 }
 
@@ -106,7 +109,7 @@ async fn a_running_session_is_collected_as_it_stands() {
     for place in places() {
         place.store().await;
         let spec = place.session(1, "echo half >half; touch ready; while ! [ -e go ]; do sleep 0.05; done; git add half; git commit -qm whole");
-        place.far.start(&spec, None).await.unwrap();
+        place.far.start_session(&spec, None).await.unwrap();
         place.until_file(&place.file(&spec.id, "repo/ready")).await;
         // The agent holds git's lock just now.
         let lock = place.file(&spec.id, "repo/.git/index.lock");
@@ -162,20 +165,20 @@ async fn a_fetch_goes_on_where_it_was_cut_and_bad_bytes_are_refused() {
         place.store().await;
         let spec = place.session(1, "head -c 300000 /dev/urandom >big");
         place.done(&spec).await;
-        let collected = place.far.collect(&spec.id).await.unwrap();
+        let collected = place.far.collect_results(&spec.id).await.unwrap();
         let file = place.path("part");
         let whole = std::fs::read(place.file(&spec.id, "results.bundle")).unwrap();
         std::fs::write(&file, &whole[..100_000]).unwrap();
-        place.far.fetch(&spec.id, &collected, &file).await.unwrap();
+        place.far.fetch_results(&spec.id, &collected, &file).await.unwrap();
         assert!(std::fs::read(&file).unwrap() == whole);
         let mut bad = whole[..100_000].to_vec();
         bad[50_000] ^= 1;
         std::fs::write(&file, bad).unwrap();
-        place.far.fetch(&spec.id, &collected, &file).await.unwrap();
+        place.far.fetch_results(&spec.id, &collected, &file).await.unwrap();
         assert!(std::fs::read(&file).unwrap() == whole, "what began otherwise is brought anew");
-        let other = Collected { sha256: "0".repeat(64), ..collected };
-        let error = place.far.fetch(&spec.id, &other, &file).await.unwrap_err();
-        assert_eq!(error.fact("reason"), Some("digest"), "{error:?}");
+        let other = CollectedResults { sha256: "0".repeat(64), ..collected };
+        let error = place.far.fetch_results(&spec.id, &other, &file).await.unwrap_err();
+        assert_eq!(error.get_fact("reason"), Some("digest"), "{error:?}");
         assert!(!file.exists());
     }
 }

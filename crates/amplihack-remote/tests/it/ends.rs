@@ -32,20 +32,20 @@ async fn end_ends_everything_also_what_left_the_group() {
         place.store().await;
         let mut spec = place.session(1, STUBBORN);
         let marker = marked(&place, &mut spec);
-        place.far.start(&spec, None).await.unwrap();
+        place.far.start_session(&spec, None).await.unwrap();
         place.until_file(&place.file(&spec.id, "repo/one")).await;
         place.until_file(&place.file(&spec.id, "repo/two")).await;
-        assert!(matches!(place.far.remove(&spec.id).await, Err(RemoteError::Execution(_))));
+        assert!(matches!(place.far.remove_session(&spec.id).await, Err(RemoteError::Execution(_))));
         let mut ends = JoinSet::new();
         for _ in 0..2 {
             let (far, id) = (place.far.clone(), spec.id.clone());
-            ends.spawn(async move { far.end(&id, Duration::from_secs(1)).await.unwrap() });
+            ends.spawn(async move { far.end_session(&id, Duration::from_secs(1)).await.unwrap() });
         }
         assert_eq!(ends.join_all().await, [0, 0]);
         assert_eq!(place.observe(&spec.id).await.state, FarState::Killed(137), "{}", place.said(&spec.id));
         procs::assert_none_soon(&marker, PATIENCE);
-        assert_eq!(place.far.start(&spec, None).await.unwrap(), Claim::Already);
-        place.far.remove(&spec.id).await.unwrap();
+        assert_eq!(place.far.start_session(&spec, None).await.unwrap(), Claim::Already);
+        place.far.remove_session(&spec.id).await.unwrap();
         assert_eq!(place.observe(&spec.id).await.state, FarState::Absent);
     }
 }
@@ -56,9 +56,9 @@ async fn what_is_ended_before_it_arrived_never_runs() {
         place.store().await;
         let mut spec = place.session(1, "echo ran");
         spec.key_name = Some("THE_KEY".to_owned());
-        assert_eq!(place.far.end(&spec.id, Duration::ZERO).await.unwrap(), 0);
+        assert_eq!(place.far.end_session(&spec.id, Duration::ZERO).await.unwrap(), 0);
         assert_eq!(
-            place.far.start(&spec, Some(&Secret::new("sk-of-the-late"))).await.unwrap(),
+            place.far.start_session(&spec, Some(&Secret::new("sk-of-the-late"))).await.unwrap(),
             Claim::Already
         );
         assert_eq!(place.observe(&spec.id).await.state, FarState::Killed(143), "{}", place.said(&spec.id));
@@ -69,8 +69,10 @@ async fn what_is_ended_before_it_arrived_never_runs() {
         // Both at once: whoever is first, it ran or it did not, and that is what is told.
         for number in 2..8 {
             let spec = place.session(number, "echo ran >ran; sleep 600");
-            let (started, ended) =
-                tokio::join!(place.far.start(&spec, None), place.far.end(&spec.id, Duration::ZERO));
+            let (started, ended) = tokio::join!(
+                place.far.start_session(&spec, None),
+                place.far.end_session(&spec.id, Duration::ZERO)
+            );
             assert_eq!((started.is_ok(), ended.unwrap()), (true, 0));
             let state = place.observe(&spec.id).await.state;
             assert!(matches!(state, FarState::Killed(_)), "{state:?}");
@@ -87,7 +89,7 @@ async fn nothing_is_left_in_the_background_after_a_natural_end() {
         assert_eq!(place.done(&spec).await, FarState::Ended(9));
         procs::assert_none(&marker);
         // An end that comes too late changes nothing.
-        assert_eq!(place.far.end(&spec.id, Duration::from_secs(1)).await.unwrap(), 0);
+        assert_eq!(place.far.end_session(&spec.id, Duration::from_secs(1)).await.unwrap(), 0);
         assert_eq!(place.observe(&spec.id).await.state, FarState::Ended(9));
     }
 }
@@ -98,9 +100,9 @@ async fn ends_that_race_the_natural_end_agree() {
         place.store().await;
         for number in 1..=4 {
             let spec = place.session(number, "sleep 0.1; exit 2");
-            place.far.start(&spec, None).await.unwrap();
+            place.far.start_session(&spec, None).await.unwrap();
             tokio::time::sleep(Duration::from_millis(60 * u64::from(number))).await;
-            assert_eq!(place.far.end(&spec.id, Duration::from_secs(2)).await.unwrap(), 0);
+            assert_eq!(place.far.end_session(&spec.id, Duration::from_secs(2)).await.unwrap(), 0);
             let state = place.observe(&spec.id).await.state;
             assert!(matches!(state, FarState::Ended(2) | FarState::Killed(2 | 143)), "{state:?}");
         }
@@ -112,10 +114,10 @@ async fn a_session_that_waits_is_ended_without_ever_running() {
     for place in places() {
         place.store().await;
         let spec = place.session(1, "echo ran");
-        place.far.prepare(&spec, None).await.unwrap();
-        assert_eq!(place.far.end(&spec.id, Duration::from_secs(1)).await.unwrap(), 0);
+        place.far.prepare_session(&spec, None).await.unwrap();
+        assert_eq!(place.far.end_session(&spec.id, Duration::from_secs(1)).await.unwrap(), 0);
         assert_eq!(place.observe(&spec.id).await.state, FarState::Killed(143));
-        assert_eq!(place.far.start(&spec, None).await.unwrap(), Claim::Already);
+        assert_eq!(place.far.start_session(&spec, None).await.unwrap(), Claim::Already);
         assert_eq!(place.observe(&spec.id).await.log_bytes, 0);
     }
 }
@@ -149,12 +151,16 @@ async fn a_runner_that_was_killed_leaves_a_lost_session_that_can_be_ended() {
         let mut spec = place.session(1, "sleep 600");
         spec.timeout_seconds = Some(600);
         let marker = marked(&place, &mut spec);
-        place.far.start(&spec, None).await.unwrap();
+        place.far.start_session(&spec, None).await.unwrap();
         running(&place, &spec.id).await;
         kill(&place.word(&spec.id, "pid", 0));
         place.until(&spec.id, "lost", |state| *state == FarState::Lost).await;
-        assert_eq!(place.far.start(&spec, None).await.unwrap(), Claim::Already, "it is not run twice");
-        assert_eq!(place.far.end(&spec.id, Duration::from_secs(5)).await.unwrap(), 0);
+        assert_eq!(
+            place.far.start_session(&spec, None).await.unwrap(),
+            Claim::Already,
+            "it is not run twice"
+        );
+        assert_eq!(place.far.end_session(&spec.id, Duration::from_secs(5)).await.unwrap(), 0);
         assert_eq!(place.observe(&spec.id).await.state, FarState::Killed(137));
         procs::assert_none_soon(&marker, PATIENCE);
     }
@@ -169,7 +175,7 @@ async fn a_number_that_is_somebody_elses_by_now_is_no_runner() {
     for place in places() {
         place.store().await;
         let spec = place.session(1, "sleep 600");
-        place.far.start(&spec, None).await.unwrap();
+        place.far.start_session(&spec, None).await.unwrap();
         running(&place, &spec.id).await;
         let file = place.file(&spec.id, "pid");
         let real = std::fs::read_to_string(&file).unwrap();
@@ -186,18 +192,18 @@ async fn a_number_that_is_somebody_elses_by_now_is_no_runner() {
         // Whoever has the numbers of a session before the restart is not ended with it.
         let mut other = Command::new("sleep").arg("600").spawn().unwrap();
         let old = place.session(2, ":");
-        place.far.prepare(&old, None).await.unwrap();
+        place.far.prepare_session(&old, None).await.unwrap();
         std::fs::write(place.file(&old.id, "started"), "100\n").unwrap();
         for name in ["pid", "group"] {
             let line = format!("{0} {0} 5 {1} {2}\n", other.id(), words[3], words[4]);
             std::fs::write(place.file(&old.id, name), line).unwrap();
         }
         assert_eq!(place.observe(&old.id).await.state, FarState::Lost);
-        assert_eq!(place.far.end(&old.id, Duration::ZERO).await.unwrap(), 0);
+        assert_eq!(place.far.end_session(&old.id, Duration::ZERO).await.unwrap(), 0);
         assert!(other.try_wait().unwrap().is_none(), "another's process was ended");
         other.kill().unwrap();
         other.wait().unwrap();
-        place.far.end(&spec.id, Duration::from_secs(5)).await.unwrap();
+        place.far.end_session(&spec.id, Duration::from_secs(5)).await.unwrap();
     }
 }
 
@@ -243,9 +249,9 @@ async fn a_full_disk_is_said_and_claims_nothing() {
         // From no room at all to room for some of the files.
         for leave in [0, 8 << 10, 24 << 10, 64 << 10] {
             fill(leave);
-            let error = place.far.start(&spec, None).await.unwrap_err();
-            assert_eq!(error.fact("reason"), Some("disk"), "{leave}: {error:?}");
-            let error = place.far.put(&place.path("bundle"), &place.bundle).await;
+            let error = place.far.start_session(&spec, None).await.unwrap_err();
+            assert_eq!(error.get_fact("reason"), Some("disk"), "{leave}: {error:?}");
+            let error = place.far.store_file(&place.path("bundle"), &place.bundle).await;
             assert!(error.is_ok(), "it is stored already");
             std::fs::remove_file(&filler).unwrap();
             assert_eq!(place.observe(&spec.id).await.state, FarState::Absent, "{leave}");
@@ -254,7 +260,7 @@ async fn a_full_disk_is_said_and_claims_nothing() {
 
         // An end that cannot be written down is written down later.
         let spec = place.session(2, "while ! [ -e go ]; do sleep 0.05; done; exit 6");
-        place.far.start(&spec, None).await.unwrap();
+        place.far.start_session(&spec, None).await.unwrap();
         running(&place, &spec.id).await;
         let go = place.file(&spec.id, "repo/go");
         std::fs::write(&go, "").unwrap();
@@ -271,8 +277,8 @@ async fn sessions_with_read_only_directories_are_removed_whole() {
         place.store().await;
         let spec = place.session(1, "mkdir -p a/b && echo x >a/b/c && chmod 500 a/b a");
         place.done(&spec).await;
-        place.far.remove(&spec.id).await.unwrap();
-        assert!(place.far.observe(&[]).await.unwrap().is_empty());
+        place.far.remove_session(&spec.id).await.unwrap();
+        assert!(place.far.observe_sessions(&[]).await.unwrap().is_empty());
         assert_eq!(std::fs::read_dir(place.path("root/gone")).unwrap().count(), 0);
         assert_eq!(place.observe(&id(1)).await.state, FarState::Absent);
     }

@@ -6,7 +6,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use amplihack_remote::package::{Package, PackageOptions};
+use amplihack_remote::package::{PackageOptions, SessionPackage};
 use amplihack_testkit::{Output, Run, Sandbox};
 
 /// A token that no scanner finds in this file; another for each `kind`.
@@ -67,13 +67,13 @@ impl Here {
     }
 
     /// Packages with what is not committed.
-    pub(crate) async fn dirty(&self) -> Package {
-        Package::make(PackageOptions { include_dirty: true, ..self.options() }).await.unwrap()
+    pub(crate) async fn dirty(&self) -> SessionPackage {
+        SessionPackage::build(PackageOptions { include_dirty: true, ..self.options() }).await.unwrap()
     }
 
     /// What the far side makes of a package: a work tree in `far/NAME`.
     #[track_caller]
-    pub(crate) fn arrive(&self, package: &Package, name: &str) -> PathBuf {
+    pub(crate) fn arrive(&self, package: &SessionPackage, name: &str) -> PathBuf {
         let far = self.sandbox.root().join("far").join(name);
         std::fs::create_dir_all(far.parent().unwrap()).unwrap();
         let bundle = package.bundle.as_ref().expect("all of it is sent");

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use amplihack_remote::LocalRunner;
-use amplihack_remote::far::Far;
+use amplihack_remote::far::FarSide;
 use amplihack_remote::protocol::{Claim, FarState};
 use amplihack_utils::secret::Secret;
 use tokio::task::JoinSet;
@@ -14,9 +14,9 @@ use tokio::task::JoinSet;
 use crate::support::{PATIENCE, Place};
 
 /// The ways to one machine: by the binary, and by the script.
-fn both(place: &Place) -> [Far; 2] {
-    let far = Far::new(Arc::new(LocalRunner::new(place.path("root"), &place.env)), "here");
-    [far.clone().native(true), far]
+fn both(place: &Place) -> [FarSide; 2] {
+    let far = FarSide::new(Arc::new(LocalRunner::new(place.path("root"), &place.env)), "here");
+    [far.clone().with_native(true), far]
 }
 
 /// Whether a session's runner is the binary.
@@ -36,21 +36,24 @@ async fn a_session_that_one_started_is_followed_ended_and_gathered_by_the_other(
         let mut spec = place.session(number, "echo \"$KEY\"; echo new >new; (setsid sleep 600 &); sleep 600");
         spec.key_name = Some("KEY".to_owned());
         let key = Secret::new("the key");
-        assert_eq!(one.start(&spec, Some(&key)).await.unwrap(), Claim::Started);
-        assert_eq!(other.start(&spec, Some(&key)).await.unwrap(), Claim::Already);
+        assert_eq!(one.start_session(&spec, Some(&key)).await.unwrap(), Claim::Started);
+        assert_eq!(other.start_session(&spec, Some(&key)).await.unwrap(), Claim::Already);
         assert_eq!(is_native(&place, &spec.id), number == 1);
         place.until_file(&place.file(&spec.id, "repo/new")).await;
-        let seen = [one.observe(&[&spec.id]).await.unwrap(), other.observe(&[&spec.id]).await.unwrap()];
+        let seen = [
+            one.observe_sessions(&[&spec.id]).await.unwrap(),
+            other.observe_sessions(&[&spec.id]).await.unwrap(),
+        ];
         assert_eq!(seen[0], seen[1]);
         assert_eq!(seen[0][0].state, FarState::Running);
-        assert_eq!(other.read(&spec.id, 0, PATIENCE).await.unwrap().bytes, b"the key\n");
-        assert!(other.remove(&spec.id).await.is_err(), "it runs");
-        assert_eq!(other.end(&spec.id, Duration::from_secs(5)).await.unwrap(), 0);
-        let seen = [one.observe(&[]).await.unwrap(), other.observe(&[]).await.unwrap()];
+        assert_eq!(other.read_log(&spec.id, 0, PATIENCE).await.unwrap().bytes, b"the key\n");
+        assert!(other.remove_session(&spec.id).await.is_err(), "it runs");
+        assert_eq!(other.end_session(&spec.id, Duration::from_secs(5)).await.unwrap(), 0);
+        let seen = [one.observe_sessions(&[]).await.unwrap(), other.observe_sessions(&[]).await.unwrap()];
         assert_eq!(seen[0], seen[1]);
         assert_eq!(place.observe(&spec.id).await.state, FarState::Killed(143), "{}", place.said(&spec.id));
-        assert!(other.collect(&spec.id).await.unwrap().wip.is_some());
-        other.remove(&spec.id).await.unwrap();
+        assert!(other.collect_results(&spec.id).await.unwrap().wip.is_some());
+        other.remove_session(&spec.id).await.unwrap();
     }
 }
 
@@ -65,7 +68,7 @@ async fn starts_of_one_id_by_both_run_it_once() {
         let mut starts = JoinSet::new();
         for far in both(&place).into_iter().cycle().take(8) {
             let spec = spec.clone();
-            starts.spawn(async move { far.start(&spec, None).await.unwrap() });
+            starts.spawn(async move { far.start_session(&spec, None).await.unwrap() });
         }
         let claims = starts.join_all().await;
         assert_eq!(claims.iter().filter(|claim| **claim == Claim::Started).count(), 1, "{claims:?}");
@@ -81,8 +84,8 @@ async fn what_one_prepared_the_other_starts() {
     let ways = both(&place);
     for (number, (one, other)) in (1..).zip([(&ways[0], &ways[1]), (&ways[1], &ways[0])]) {
         let spec = place.session(number, "exit 4");
-        assert_eq!(one.prepare(&spec, None).await.unwrap(), Claim::Started);
-        assert_eq!(other.start(&spec, None).await.unwrap(), Claim::Started);
+        assert_eq!(one.prepare_session(&spec, None).await.unwrap(), Claim::Started);
+        assert_eq!(other.start_session(&spec, None).await.unwrap(), Claim::Started);
         assert_eq!(place.until_ended(&spec.id).await, FarState::Ended(4));
     }
 }
@@ -100,11 +103,11 @@ async fn where_the_binary_cannot_serve_the_script_does() {
         std::fs::write(&program, text).unwrap();
         std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
         let [far, _] = both(&place);
-        far.put(&place.path("bundle"), &place.bundle).await.unwrap();
+        far.store_file(&place.path("bundle"), &place.bundle).await.unwrap();
         let spec = place.session(1, "sleep 600");
-        assert_eq!(far.start(&spec, None).await.unwrap(), Claim::Started, "{text}");
+        assert_eq!(far.start_session(&spec, None).await.unwrap(), Claim::Started, "{text}");
         assert!(!is_native(&place, &spec.id));
-        assert_eq!(far.end(&spec.id, Duration::from_secs(5)).await.unwrap(), 0);
+        assert_eq!(far.end_session(&spec.id, Duration::from_secs(5)).await.unwrap(), 0);
     }
     // The binary itself refuses what is not its version, and says so by the code.
     let place = Place::native();

@@ -8,21 +8,21 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use amplihack_remote::RemoteError;
-use amplihack_remote::package::{Package, PackageOptions};
+use amplihack_remote::package::{PackageOptions, SessionPackage};
 use amplihack_testkit::Run;
 use amplihack_utils::env::Env;
 
 use crate::far::{Here, names, token};
 
 /// Reasons by path.
-fn left_out(package: &Package) -> Vec<(String, &'static str)> {
+fn left_out(package: &SessionPackage) -> Vec<(String, &'static str)> {
     package.left_out.iter().map(|left| (left.path.display().to_string(), left.why)).collect()
 }
 
 async fn refused(options: PackageOptions<'_>, reason: &str) -> RemoteError {
-    let error = Package::make(options).await.unwrap_err();
+    let error = SessionPackage::build(options).await.unwrap_err();
     assert!(matches!(error, RemoteError::Packaging(_)), "{error:?}");
-    assert_eq!(error.fact("reason"), Some(reason), "{error}");
+    assert_eq!(error.get_fact("reason"), Some(reason), "{error}");
     error
 }
 
@@ -40,7 +40,7 @@ async fn nothing_ships_but_head_and_its_branch() {
     here.git(["stash", "--quiet"]);
     let stash = here.git(["rev-parse", "refs/stash"]);
 
-    let package = Package::make(here.options()).await.unwrap();
+    let package = SessionPackage::build(here.options()).await.unwrap();
     assert_eq!(
         (package.base.as_str(), package.branch.as_str(), package.on_branch),
         (base.as_str(), "main", true)
@@ -62,14 +62,14 @@ async fn nothing_ships_but_head_and_its_branch() {
 #[tokio::test]
 async fn a_bundle_is_made_once_for_a_commit_and_needs_no_network() {
     let here = Here::new();
-    let first = Package::make(here.options()).await.unwrap();
-    let again = Package::make(here.options()).await.unwrap();
+    let first = SessionPackage::build(here.options()).await.unwrap();
+    let again = SessionPackage::build(here.options()).await.unwrap();
     assert_eq!(first, again);
     assert_eq!(std::fs::read_dir(&here.kept).unwrap().count(), 1);
     // A damaged one is made anew.
     let path = &first.bundle.as_ref().unwrap().path;
     std::fs::write(path, "x").unwrap();
-    let anew = Package::make(here.options()).await.unwrap();
+    let anew = SessionPackage::build(here.options()).await.unwrap();
     assert_eq!(anew.bundle.unwrap().path, *path);
     here.arrive(&first, "far");
 }
@@ -79,13 +79,13 @@ async fn only_what_the_far_side_lacks_is_sent() {
     let here = Here::new();
     here.write("a", "one\n");
     let first = here.commit("one");
-    let whole = Package::make(here.options()).await.unwrap();
+    let whole = SessionPackage::build(here.options()).await.unwrap();
     let far = here.arrive(&whole, "far");
     here.write("b", "two\n");
     let second = here.commit("two");
 
     let have = [first.clone(), "0123456789".repeat(4)];
-    let more = Package::make(PackageOptions { have: &have, ..here.options() }).await.unwrap();
+    let more = SessionPackage::build(PackageOptions { have: &have, ..here.options() }).await.unwrap();
     let words = ["fetch", "--quiet"].map(OsStr::new).into_iter();
     let refspec = OsStr::new("refs/heads/main:refs/heads/next");
     let bundle = more.bundle.unwrap();
@@ -96,10 +96,10 @@ async fn only_what_the_far_side_lacks_is_sent() {
     assert!(said.contains(&first), "the bundle builds on what is there: {said}");
 
     let have = [second];
-    let nothing = Package::make(PackageOptions { have: &have, ..here.options() }).await.unwrap();
+    let nothing = SessionPackage::build(PackageOptions { have: &have, ..here.options() }).await.unwrap();
     assert_eq!(nothing.bundle, None);
     let have = ["--all".to_owned()];
-    Package::make(PackageOptions { have: &have, ..here.options() }).await.unwrap_err();
+    SessionPackage::build(PackageOptions { have: &have, ..here.options() }).await.unwrap_err();
 }
 
 #[tokio::test]
@@ -158,7 +158,7 @@ async fn work_that_is_not_committed_arrives_as_it_is() {
         }
     }
     // Without being asked for, none of it is sent.
-    let clean = Package::make(here.options()).await.unwrap();
+    let clean = SessionPackage::build(here.options()).await.unwrap();
     assert_eq!(clean.extra, None);
 }
 
@@ -214,7 +214,7 @@ async fn the_same_content_has_the_same_digest() {
             here.write(path, path);
         }
     }
-    let digest = |package: Package| package.extra.unwrap().sha256;
+    let digest = |package: SessionPackage| package.extra.unwrap().sha256;
     let (first, second) = (digest(one.dirty().await), digest(two.dirty().await));
     assert_eq!(first, second);
     one.write("a", "other");
@@ -248,7 +248,7 @@ async fn of_dot_claude_goes_what_an_agent_needs() {
         0,
     )
     .unwrap();
-    let package = Package::make(here.options()).await.unwrap();
+    let package = SessionPackage::build(here.options()).await.unwrap();
     let far = here.arrive(&package, "far");
     assert_eq!(names(&far.join(".claude")), [b"agents/a.md".to_vec(), b"settings.json".to_vec()]);
     insta::assert_debug_snapshot!(left_out(&package));
@@ -271,9 +271,10 @@ async fn untracked_keys_stay_unless_they_are_asked_for_and_submodules_are_named(
     assert_eq!(package.extra, None);
 
     let keys = [PathBuf::from(".env")];
-    let package = Package::make(PackageOptions { include_dirty: true, send_keys: &keys, ..here.options() })
-        .await
-        .unwrap();
+    let package =
+        SessionPackage::build(PackageOptions { include_dirty: true, send_keys: &keys, ..here.options() })
+            .await
+            .unwrap();
     assert_eq!(names(&here.arrive(&package, "far")), [b".env".to_vec()]);
     // It is looked at as everything is.
     here.write(".env", format!("A={}\n", token('a')));
@@ -293,7 +294,7 @@ async fn secrets_are_looked_for_in_all_that_is_sent() {
     here.write("new.txt", format!("\n\n{}\n", token('n')));
 
     let error = refused(PackageOptions { include_dirty: true, ..here.options() }, "secrets").await;
-    assert_eq!(error.fact("count"), Some("5"), "{error}");
+    assert_eq!(error.get_fact("count"), Some("5"), "{error}");
     let text = error.to_string();
     for kind in ['h', 'e', 'm', 'c', 'n'] {
         assert!(!format!("{error:?}").contains(&token(kind)[..8]), "{text}");
@@ -318,14 +319,17 @@ async fn secrets_are_looked_for_in_all_that_is_sent() {
     );
 
     // Each of them may be allowed, and no other is.
-    let mut allow: Vec<String> = error.fact("fingerprints").unwrap().split(' ').map(str::to_owned).collect();
+    let mut allow: Vec<String> =
+        error.get_fact("fingerprints").unwrap().split(' ').map(str::to_owned).collect();
     let package =
-        Package::make(PackageOptions { include_dirty: true, allow: &allow, ..here.options() }).await.unwrap();
+        SessionPackage::build(PackageOptions { include_dirty: true, allow: &allow, ..here.options() })
+            .await
+            .unwrap();
     assert_eq!(package.allowed.len(), 5);
     allow.pop();
     refused(PackageOptions { include_dirty: true, allow: &allow, ..here.options() }, "secrets").await;
     let unseen = PackageOptions { include_dirty: true, skip_secret_scan: true, ..here.options() };
-    Package::make(unseen).await.unwrap();
+    SessionPackage::build(unseen).await.unwrap();
 }
 
 #[tokio::test]
@@ -336,7 +340,7 @@ async fn what_the_far_side_has_is_not_looked_at_again() {
     here.write("a", "clean");
     here.commit("new");
     refused(here.options(), "secrets").await;
-    Package::make(PackageOptions { have: &have, ..here.options() }).await.unwrap();
+    SessionPackage::build(PackageOptions { have: &have, ..here.options() }).await.unwrap();
 }
 
 #[tokio::test]
@@ -345,11 +349,11 @@ async fn a_repository_allows_its_secrets_only_if_it_is_trusted() {
     here.write("fixture", token('f'));
     here.commit("fixture");
     let error = refused(here.options(), "secrets").await;
-    let fingerprint = error.fact("fingerprints").unwrap();
+    let fingerprint = error.get_fact("fingerprints").unwrap();
     here.write(".amplihack/secrets-allow", format!("# made up\n{fingerprint} the fixture\n"));
     let error = refused(here.options(), "secrets").await;
-    assert!(error.fact("hint").unwrap().contains("does not count until you trust"), "{error:?}");
-    Package::make(PackageOptions { trusted: true, ..here.options() }).await.unwrap();
+    assert!(error.get_fact("hint").unwrap().contains("does not count until you trust"), "{error:?}");
+    SessionPackage::build(PackageOptions { trusted: true, ..here.options() }).await.unwrap();
 }
 
 #[tokio::test]
@@ -407,7 +411,7 @@ async fn too_much_is_refused_with_the_biggest_files() {
         text.lines().nth(1).unwrap().ends_with(&format!("0.1 MiB in assets/11 (commit {origin})")),
         "{text}"
     );
-    Package::make(PackageOptions { cap: 2_000_000, ..options() }).await.unwrap();
+    SessionPackage::build(PackageOptions { cap: 2_000_000, ..options() }).await.unwrap();
     let error = refused(PackageOptions { cap: 200_000, include_dirty: true, ..options() }, "too_large").await;
     assert!(
         error.to_string().lines().nth(1).unwrap().ends_with("0.2 MiB in new.bin (not committed)"),
@@ -424,10 +428,10 @@ async fn what_cannot_be_packaged_says_why() {
     let here = Here::new();
     let (env, kept) = (here.sandbox.env(), here.kept.as_path());
     let nowhere = here.sandbox.root().join("home");
-    let error = Package::make(PackageOptions::new(&nowhere, env, kept)).await.unwrap_err();
+    let error = SessionPackage::build(PackageOptions::new(&nowhere, env, kept)).await.unwrap_err();
     assert!(matches!(error, RemoteError::Validation(_)), "{error:?}");
-    assert_eq!(error.fact("reason"), Some("no_repository"));
-    assert!(error.fact("hint").is_some());
+    assert_eq!(error.get_fact("reason"), Some("no_repository"));
+    assert!(error.get_fact("hint").is_some());
     let empty = here.sandbox.root().join("empty");
     here.git_in(here.sandbox.root(), ["init".as_ref(), "--quiet".as_ref(), empty.as_os_str()]);
     refused(PackageOptions::new(&empty, env, kept), "no_commits").await;
@@ -437,7 +441,7 @@ async fn what_cannot_be_packaged_says_why() {
     here.git_in(here.sandbox.root(), ["clone", "--quiet", "--depth=1", &source, shallow.to_str().unwrap()]);
     refused(PackageOptions::new(&shallow, env, kept), "shallow").await;
     let missing = here.sandbox.root().join("missing");
-    let error = Package::make(PackageOptions::new(&missing, env, kept)).await.unwrap_err();
+    let error = SessionPackage::build(PackageOptions::new(&missing, env, kept)).await.unwrap_err();
     assert!(matches!(error, RemoteError::Validation(_)), "{error:?}");
     assert!(error.to_string().ends_with("missing is not a directory"), "{error}");
 
@@ -477,7 +481,7 @@ async fn bare_detached_linked_and_from_within() {
     );
     let options =
         PackageOptions { include_dirty: true, ..PackageOptions::new(&bare, here.sandbox.env(), &here.kept) };
-    assert_eq!(Package::make(options).await.unwrap().base, commit);
+    assert_eq!(SessionPackage::build(options).await.unwrap().base, commit);
 
     let tree = here.sandbox.root().join("linked");
     here.git_in(
@@ -490,7 +494,7 @@ async fn bare_detached_linked_and_from_within() {
         include_dirty: true,
         ..PackageOptions::new(&within, here.sandbox.env(), &here.kept)
     };
-    let package = Package::make(options).await.unwrap();
+    let package = SessionPackage::build(options).await.unwrap();
     assert_eq!((package.branch.as_str(), package.on_branch), ("detached", false));
     let far = here.arrive(&package, "far");
     assert_eq!(names(&far), [b"sub/dir/f".to_vec(), b"sub/new".to_vec()]);
@@ -506,17 +510,17 @@ async fn variables_of_another_repository_lead_nowhere() {
     let git_dir = other.work().join(".git");
     let env: Env = here.sandbox.env().clone();
     let env = env
-        .with("GIT_DIR", &git_dir)
-        .with("GIT_WORK_TREE", other.work())
-        .with("GIT_INDEX_FILE", git_dir.join("index"))
-        .with("GIT_OBJECT_DIRECTORY", git_dir.join("objects"))
-        .with("GIT_CONFIG_COUNT", "1")
-        .with("GIT_CONFIG_KEY_0", "core.fsmonitor")
-        .with("GIT_CONFIG_VALUE_0", "touch PWNED")
-        .with("GIT_EXTERNAL_DIFF", "touch PWNED");
+        .with_variable("GIT_DIR", &git_dir)
+        .with_variable("GIT_WORK_TREE", other.work())
+        .with_variable("GIT_INDEX_FILE", git_dir.join("index"))
+        .with_variable("GIT_OBJECT_DIRECTORY", git_dir.join("objects"))
+        .with_variable("GIT_CONFIG_COUNT", "1")
+        .with_variable("GIT_CONFIG_KEY_0", "core.fsmonitor")
+        .with_variable("GIT_CONFIG_VALUE_0", "touch PWNED")
+        .with_variable("GIT_EXTERNAL_DIFF", "touch PWNED");
     let options =
         PackageOptions { include_dirty: true, ..PackageOptions::new(here.work(), &env, &here.kept) };
-    assert_eq!(Package::make(options).await.unwrap().base, base);
+    assert_eq!(SessionPackage::build(options).await.unwrap().base, base);
     assert!(!here.work().join("PWNED").exists());
 }
 

@@ -5,8 +5,8 @@
 use std::path::Path;
 
 use amplihack_remote::RemoteError;
-use amplihack_remote::package::Package;
-use amplihack_remote::results::{Results, ResultsOptions, forget, integrate};
+use amplihack_remote::package::SessionPackage;
+use amplihack_remote::results::{ResultsOptions, SessionResults, integrate_results, remove_results};
 
 use crate::far::Here;
 
@@ -26,7 +26,7 @@ impl Pair {
         here.write("a", "1\n2\n3\n");
         here.write("b", "b\n");
         let base = here.commit("start");
-        let package = Package::make(here.options()).await.unwrap();
+        let package = SessionPackage::build(here.options()).await.unwrap();
         let far = here.arrive(&package, "far");
         Self { here, far, base }
     }
@@ -38,14 +38,20 @@ impl Pair {
         self.here.git_in(&self.far, ["commit", "--quiet", "-m", "far"]);
     }
 
-    async fn pull(&self, session: &str, wip: Option<&str>) -> Results {
+    async fn pull(&self, session: &str, wip: Option<&str>) -> SessionResults {
         let bundle = self.here.collect(&self.far, &self.base, wip);
         self.bring(&bundle, session, wip).await.unwrap()
     }
 
-    async fn bring(&self, bundle: &Path, session: &str, wip: Option<&str>) -> Result<Results, RemoteError> {
+    async fn bring(
+        &self,
+        bundle: &Path,
+        session: &str,
+        wip: Option<&str>,
+    ) -> Result<SessionResults, RemoteError> {
         let (repo, env) = (self.here.work(), self.here.sandbox.env());
-        integrate(ResultsOptions { repo, env, bundle, session_id: session, base: &self.base, wip }).await
+        integrate_results(ResultsOptions { repo, env, bundle, session_id: session, base: &self.base, wip })
+            .await
     }
 
     fn refs(&self) -> String {
@@ -103,10 +109,10 @@ async fn pulling_again_works_after_a_rebase_and_sessions_do_not_meet() {
     assert_eq!(pair.here.git(["rev-parse", &format!("remote-exec/{TWO}/main")]), first);
 
     let (env, repo) = (pair.here.sandbox.env(), pair.here.work());
-    assert_eq!(forget(env, repo, ONE).await.unwrap(), 1);
-    assert_eq!(forget(env, repo, ONE).await.unwrap(), 0);
+    assert_eq!(remove_results(env, repo, ONE).await.unwrap(), 1);
+    assert_eq!(remove_results(env, repo, ONE).await.unwrap(), 0);
     assert!(pair.refs().contains(TWO) && !pair.refs().contains(ONE));
-    assert!(matches!(forget(env, repo, "../..").await.unwrap_err(), RemoteError::Cleanup(_)));
+    assert!(matches!(remove_results(env, repo, "../..").await.unwrap_err(), RemoteError::Cleanup(_)));
 }
 
 #[tokio::test]
@@ -124,14 +130,14 @@ async fn damaged_and_foreign_bundles_change_nothing() {
         std::fs::write(&bad, bytes).unwrap();
         let error = pair.bring(&bad, ONE, None).await.unwrap_err();
         assert!(matches!(error, RemoteError::Integration(_)), "{error:?}");
-        assert!(error.fact("hint").is_some(), "{error:?}");
+        assert!(error.get_fact("hint").is_some(), "{error:?}");
         assert_eq!((pair.refs(), pair.here.state()), (String::new(), before.clone()), "{error}");
     }
     let stranger = Here::new();
     let (repo, env) = (stranger.work(), stranger.sandbox.env());
     let foreign = ResultsOptions { repo, env, bundle: &bundle, session_id: ONE, base: &pair.base, wip: None };
-    let error = integrate(foreign).await.unwrap_err();
-    assert_eq!(error.fact("reason"), Some("base"), "{error}");
+    let error = integrate_results(foreign).await.unwrap_err();
+    assert_eq!(error.get_fact("reason"), Some("base"), "{error}");
     pair.bring(&bundle, "../../heads", None).await.unwrap_err();
     pair.bring(&bundle, ONE, None).await.unwrap();
 }
@@ -220,7 +226,7 @@ async fn what_a_repository_configures_is_not_started_by_a_pull() {
         &bundle.to_string_lossy(),
     ]);
     let error = pair.bring(&bundle, TWO, None).await.unwrap_err();
-    assert_eq!(error.fact("reason"), Some("mismatch"), "{error}");
+    assert_eq!(error.get_fact("reason"), Some("mismatch"), "{error}");
     assert!(!sprung.exists());
     assert!(!pair.refs().contains(TWO));
 }
@@ -247,7 +253,7 @@ async fn what_no_git_would_write_is_refused() {
         git(&["update-ref", "HEAD", &commit]);
         let bundle = pair.here.collect(&pair.far, &pair.base, None);
         let error = pair.bring(&bundle, ONE, None).await.unwrap_err();
-        assert_eq!(error.fact("reason"), Some("unsound"), "{name}: {error}");
+        assert_eq!(error.get_fact("reason"), Some("unsound"), "{name}: {error}");
         assert_eq!(pair.refs(), "", "{name}");
     }
 }

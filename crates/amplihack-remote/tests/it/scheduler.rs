@@ -68,7 +68,7 @@ async fn prepared(place: &Place, count: u16, text: &str) -> Vec<String> {
         let mut spec = place.session(number, text);
         spec.key_name = Some("THE_KEY".to_owned());
         let key = Secret::new(format!("sk-canary-{number}"));
-        assert_eq!(place.far.prepare(&spec, Some(&key)).await.unwrap(), Claim::Started);
+        assert_eq!(place.far.prepare_session(&spec, Some(&key)).await.unwrap(), Claim::Started);
         ids.push(spec.id);
     }
     ids
@@ -80,7 +80,7 @@ async fn an_array_is_submitted_once_with_nothing_secret() {
         let ids = prepared(&place, 3, "echo \"$THE_KEY\" | tr a-z A-Z").await;
         let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
         let options = ["--partition=fast".to_owned(), "--mem=100 G".to_owned()];
-        let submit = || place.far.submit("fleet-1", &ids, &options);
+        let submit = || place.far.submit_job("fleet-1", &ids, &options);
         assert_eq!(submit().await.unwrap(), "41");
         let words = lines(&place, "sbatch.words");
         let root = place.path("root").display().to_string();
@@ -111,17 +111,17 @@ async fn an_array_is_submitted_once_with_nothing_secret() {
         assert_eq!(submit().await.unwrap(), "41");
         assert_eq!(lines(&place, "jobs").len(), 1, "it was submitted twice");
         // Other sessions under that name, and no answer, submit nothing.
-        assert!(place.far.submit("fleet-1", &ids[..2], &options).await.is_err());
+        assert!(place.far.submit_job("fleet-1", &ids[..2], &options).await.is_err());
         std::fs::write(place.path("down"), "").unwrap();
-        assert_eq!(submit().await.unwrap_err().fact("reason"), Some("busy"));
+        assert_eq!(submit().await.unwrap_err().get_fact("reason"), Some("busy"));
         std::fs::remove_file(place.path("down")).unwrap();
 
         std::fs::write(place.path("squeue.calls"), "").unwrap();
-        let seen = place.far.observe(&ids).await.unwrap();
+        let seen = place.far.observe_sessions(&ids).await.unwrap();
         assert!(seen.iter().all(|one| one.state == FarState::Waiting), "{seen:?}");
         assert_eq!(lines(&place, "squeue.calls").len(), 1);
         // A start does not run what the scheduler has.
-        assert_eq!(place.far.start(&place.session(0, ":"), None).await.unwrap(), Claim::Already);
+        assert_eq!(place.far.start_session(&place.session(0, ":"), None).await.unwrap(), Claim::Already);
 
         assert!(task(&place, 1).status().unwrap().success());
         assert_eq!(place.observe(ids[1]).await.state, FarState::Ended(0), "{}", place.said(ids[1]));
@@ -150,13 +150,13 @@ async fn options_that_would_undo_ours_are_refused() {
             "script",
             "--a\nb",
         ] {
-            let refused = place.far.submit("n", &[&ids[0]], &[option.to_owned()]).await;
+            let refused = place.far.submit_job("n", &[&ids[0]], &[option.to_owned()]).await;
             assert!(refused.is_err(), "{option}");
         }
         for name in ["", "-x", "a b", "$(x)", "../x"] {
-            assert!(place.far.submit(name, &[&ids[0]], &[]).await.is_err(), "{name}");
+            assert!(place.far.submit_job(name, &[&ids[0]], &[]).await.is_err(), "{name}");
         }
-        assert!(place.far.submit("n", &[&id(77)], &[]).await.is_err());
+        assert!(place.far.submit_job("n", &[&id(77)], &[]).await.is_err());
         assert!(lines(&place, "sbatch.words").is_empty());
     }
 }
@@ -166,7 +166,7 @@ async fn a_task_that_is_queued_again_is_not_run_twice() {
     for place in places() {
         let ids = prepared(&place, 3, "echo ran; exit 3").await;
         let names: Vec<&str> = ids.iter().map(String::as_str).collect();
-        place.far.submit("fleet", &names, &[]).await.unwrap();
+        place.far.submit_job("fleet", &names, &[]).await.unwrap();
         // It ended: nothing changes.
         assert!(task(&place, 0).status().unwrap().success());
         assert!(task(&place, 0).env("SLURM_RESTART_COUNT", "1").status().unwrap().success());
@@ -191,13 +191,13 @@ async fn a_scheduled_session_is_running_lost_or_ended_by_what_the_scheduler_says
     for place in places() {
         let ids = prepared(&place, 2, ":").await;
         let names: Vec<&str> = ids.iter().map(String::as_str).collect();
-        place.far.submit("fleet", &names, &[]).await.unwrap();
+        place.far.submit_job("fleet", &names, &[]).await.unwrap();
         // Another machine runs it.
         std::fs::write(place.file(&ids[0], "pid"), "7 7 7 boot node9\n").unwrap();
         std::fs::write(place.file(&ids[0], "started"), "100\n").unwrap();
         queue(&place, "41_0 RUNNING\n41_1 PENDING\n");
         assert_eq!(place.observe(&ids[0]).await.state, FarState::Running);
-        assert!(place.far.remove(&ids[0]).await.is_err());
+        assert!(place.far.remove_session(&ids[0]).await.is_err());
         std::fs::write(place.path("down"), "").unwrap();
         assert_eq!(place.observe(&ids[0]).await.state, FarState::Running, "not known is not lost");
         std::fs::remove_file(place.path("down")).unwrap();
@@ -206,7 +206,7 @@ async fn a_scheduled_session_is_running_lost_or_ended_by_what_the_scheduler_says
         assert_eq!(place.observe(&ids[1]).await.state, FarState::Waiting);
 
         queue(&place, "41_1 PENDING\n");
-        assert_eq!(place.far.end(&ids[1], Duration::from_secs(1)).await.unwrap(), 0);
+        assert_eq!(place.far.end_session(&ids[1], Duration::from_secs(1)).await.unwrap(), 0);
         assert_eq!(lines(&place, "scancel.words"), ["41_1"]);
         assert_eq!(place.observe(&ids[1]).await.state, FarState::Killed(143));
         assert!(files_with(place.dir.path(), b"sk-canary-1").is_empty());
@@ -217,7 +217,7 @@ async fn a_scheduled_session_is_running_lost_or_ended_by_what_the_scheduler_says
 async fn a_scheduler_that_cancels_a_running_task_ends_the_session() {
     for place in places() {
         let ids = prepared(&place, 1, "echo begun; sleep 600").await;
-        place.far.submit("fleet", &[&ids[0]], &[]).await.unwrap();
+        place.far.submit_job("fleet", &[&ids[0]], &[]).await.unwrap();
         queue(&place, "41_0 RUNNING\n");
         let mut running = task(&place, 0).spawn().unwrap();
         place.until(&ids[0], "running", |state| *state == FarState::Running).await;

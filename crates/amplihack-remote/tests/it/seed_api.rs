@@ -161,7 +161,7 @@ fn a_manager_keeps_sessions_in_the_documented_form() {
 
 #[test]
 fn errors_map_to_the_documented_codes() {
-    use amplihack_utils::error::Explain;
+    use amplihack_utils::error::ErrorExplanation;
     let context = || ErrorContext::new("why");
     for error in [
         RemoteError::Packaging(context()),
@@ -172,11 +172,11 @@ fn errors_map_to_the_documented_codes() {
         RemoteError::Cleanup(context()),
         RemoteError::Validation(context()),
     ] {
-        assert_eq!(error.exit().code(), 1, "{error}");
+        assert_eq!(error.exit_kind().code(), 1, "{error}");
         assert!(error.to_string().contains("why"));
     }
     let missing = RemoteError::SessionNotFound { session_id: "sess-20260502-030405-00ff".to_string() };
-    assert_eq!(missing.exit().code(), 3);
+    assert_eq!(missing.exit_kind().code(), 3);
 }
 
 /// A runner in memory, as the page has it for tests.
@@ -217,7 +217,7 @@ fn a_runner_of_three_functions_is_enough() {
     let (input, output) = (home.path().join("in"), home.path().join("out"));
     std::fs::write(&input, "x").unwrap();
     let shared: Arc<dyn RemoteCommandRunner> = Arc::new(runner);
-    let answer = block_on(shared.pipe("vm", "cat", Some(&input), Some(&output))).unwrap();
+    let answer = block_on(shared.run_piped("vm", "cat", Some(&input), Some(&output))).unwrap();
     assert_eq!(answer.status, 0);
     assert_eq!(std::fs::read_to_string(&output).unwrap(), "done\n");
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use amplihack_remote::far::Far;
+use amplihack_remote::far::FarSide;
 use amplihack_remote::protocol::{Claim, FarState};
 use amplihack_remote::{LocalRunner, RemoteError};
 use amplihack_testkit::procs::ArgvWatch;
@@ -22,12 +22,12 @@ async fn ten_starts_of_one_id_at_once_run_it_once() {
         let mut starts = JoinSet::new();
         for _ in 0..10 {
             let (far, spec) = (place.far.clone(), spec.clone());
-            starts.spawn(async move { far.start(&spec, None).await.unwrap() });
+            starts.spawn(async move { far.start_session(&spec, None).await.unwrap() });
         }
         let claims = starts.join_all().await;
         assert_eq!(claims.iter().filter(|claim| **claim == Claim::Started).count(), 1, "{claims:?}");
         assert_eq!(place.until_ended(&spec.id).await, FarState::Ended(0), "{}", place.said(&spec.id));
-        assert_eq!(place.far.start(&spec, None).await.unwrap(), Claim::Already);
+        assert_eq!(place.far.start_session(&spec, None).await.unwrap(), Claim::Already);
         assert_eq!(std::fs::read_to_string(ran).unwrap(), "ran\n");
         // Nothing of the other nine is left.
         assert_eq!(std::fs::read_dir(place.path("root/incoming")).unwrap().count(), 0);
@@ -45,15 +45,15 @@ async fn a_claim_whose_owner_died_is_finished_by_the_next_start() {
 
         // A whole claim, whose runner died before the program was started.
         let spec = place.session(2, "exit 4");
-        assert_eq!(place.far.prepare(&spec, None).await.unwrap(), Claim::Started);
+        assert_eq!(place.far.prepare_session(&spec, None).await.unwrap(), Claim::Started);
         std::fs::write(place.file(&spec.id, "pid"), "1 1 5 boot host\n").unwrap();
         assert_eq!(place.observe(&spec.id).await.state, FarState::Waiting);
-        assert_eq!(place.far.start(&spec, None).await.unwrap(), Claim::Started);
+        assert_eq!(place.far.start_session(&spec, None).await.unwrap(), Claim::Started);
         assert_eq!(place.until_ended(&spec.id).await, FarState::Ended(4));
         // Who was killed while it received leaves nothing for long.
         let orphan = place.path("root/incoming").join(format!("{}.4194305.x", host()));
         std::fs::create_dir_all(orphan.join("secret")).unwrap();
-        place.far.start(&place.session(3, ":"), None).await.unwrap();
+        place.far.start_session(&place.session(3, ":"), None).await.unwrap();
         assert!(!orphan.exists());
     }
 }
@@ -81,7 +81,7 @@ async fn a_start_that_is_killed_anywhere_leaves_one_run_in_the_end() {
             start.kill().unwrap();
             start.wait().unwrap();
         }
-        place.far.start(&spec, None).await.unwrap();
+        place.far.start_session(&spec, None).await.unwrap();
         assert_eq!(place.until_ended(&spec.id).await, FarState::Ended(0), "{}", place.said(&spec.id));
         assert_eq!(std::fs::read_to_string(ran).unwrap(), "ran\n");
     }
@@ -100,13 +100,13 @@ async fn what_a_dead_runner_began_does_not_run_beside_the_next() {
         let mut spec = place.session(1, "echo ran >>\"$1\"");
         let ran = place.path("ran");
         spec.argv.push(ran.display().to_string());
-        place.far.start(&spec, None).await.unwrap();
+        place.far.start_session(&spec, None).await.unwrap();
         place.until_file(&place.file(&spec.id, "group")).await;
         let runner = place.word(&spec.id, "pid", 0);
         let killed = std::process::Command::new("kill").args(["-s", "KILL", &runner]).status();
         assert!(killed.unwrap().success());
         assert_eq!(place.observe(&spec.id).await.state, FarState::Waiting);
-        assert_eq!(place.far.start(&spec, None).await.unwrap(), Claim::Started);
+        assert_eq!(place.far.start_session(&spec, None).await.unwrap(), Claim::Started);
         std::fs::write(place.path("home/go"), "").unwrap();
         assert_eq!(place.until_ended(&spec.id).await, FarState::Ended(0), "{}", place.said(&spec.id));
         assert_eq!(std::fs::read_to_string(ran).unwrap(), "ran\n");
@@ -173,16 +173,16 @@ async fn the_key_reaches_the_program_and_nothing_else() {
         spec.key_name = Some("THE_KEY".to_owned());
         spec.env.push(("MORE".to_owned(), Secret::new(format!("{key}-more\n"))));
         let watch = ArgvWatch::start(&key);
-        place.far.start(&spec, Some(&Secret::new(key.clone()))).await.unwrap();
+        place.far.start_session(&spec, Some(&Secret::new(key.clone()))).await.unwrap();
         place.until(&spec.id, "running", |state| *state == FarState::Running).await;
-        let chunk = place.far.read(&spec.id, 0, PATIENCE).await.unwrap();
+        let chunk = place.far.read_log(&spec.id, 0, PATIENCE).await.unwrap();
         assert!(String::from_utf8_lossy(&chunk.bytes).starts_with(&digest(key.as_bytes())), "{chunk:?}");
         let nowhere = || {
             assert_eq!(files_with(place.dir.path(), key.as_bytes()), Vec::<std::path::PathBuf>::new());
             assert_eq!(files_with("/dev/shm".as_ref(), key.as_bytes()), Vec::<std::path::PathBuf>::new());
         };
         nowhere();
-        assert_eq!(place.far.end(&spec.id, Duration::from_secs(5)).await.unwrap(), 0);
+        assert_eq!(place.far.end_session(&spec.id, Duration::from_secs(5)).await.unwrap(), 0);
         nowhere();
         assert!(!format!("{spec:?}").contains(&key));
         watch.finish().assert_unseen_while_running("sleep");
@@ -190,19 +190,19 @@ async fn the_key_reaches_the_program_and_nothing_else() {
         let mut spec = place.session(2, ":");
         spec.key_name = Some("THE_KEY".to_owned());
         spec.bundle = "0".repeat(64);
-        assert!(place.far.start(&spec, Some(&Secret::new(key.clone()))).await.is_err());
+        assert!(place.far.start_session(&spec, Some(&Secret::new(key.clone()))).await.is_err());
         assert_eq!(place.observe(&spec.id).await.state, FarState::Absent);
         nowhere();
         // One that waits is private, and its end removes the key.
         spec.bundle.clone_from(&place.bundle);
-        place.far.prepare(&spec, Some(&Secret::new(key.clone()))).await.unwrap();
+        place.far.prepare_session(&spec, Some(&Secret::new(key.clone()))).await.unwrap();
         let kept = files_with(place.dir.path(), key.as_bytes());
         assert_eq!(kept.len(), 1);
         assert_eq!(
             std::os::unix::fs::PermissionsExt::mode(&kept[0].metadata().unwrap().permissions()) & 0o777,
             0o600
         );
-        place.far.end(&spec.id, Duration::ZERO).await.unwrap();
+        place.far.end_session(&spec.id, Duration::ZERO).await.unwrap();
         nowhere();
     }
 }
@@ -251,7 +251,7 @@ async fn a_work_tree_has_the_commit_and_what_git_does_not_carry() {
         };
         tar(&["-czf", "../extra", ".claude", "file"]);
         let extra = digest(&std::fs::read(place.path("extra")).unwrap());
-        place.far.put(&place.path("extra"), &extra).await.unwrap();
+        place.far.store_file(&place.path("extra"), &extra).await.unwrap();
         let mut spec = place.session(1, "cat .claude/settings file; git status --short");
         spec.extra = Some(extra);
         assert_eq!(place.done(&spec).await, FarState::Ended(0), "{}", place.said(&spec.id));
@@ -263,7 +263,7 @@ async fn a_work_tree_has_the_commit_and_what_git_does_not_carry() {
         tar(&["-czPf", "../bad", "../outside"]);
         std::fs::remove_file(place.path("outside")).unwrap();
         let bad = digest(&std::fs::read(place.path("bad")).unwrap());
-        place.far.put(&place.path("bad"), &bad).await.unwrap();
+        place.far.store_file(&place.path("bad"), &bad).await.unwrap();
         let mut spec = place.session(2, ":");
         spec.extra = Some(bad);
         place.done(&spec).await;
@@ -273,7 +273,7 @@ async fn a_work_tree_has_the_commit_and_what_git_does_not_carry() {
         let mut spec = place.session(3, ":");
         spec.base = "1".repeat(40);
         assert_eq!(place.done(&spec).await, FarState::Ended(125));
-        let setup = String::from_utf8(place.far.setup(&spec.id).await.unwrap()).unwrap();
+        let setup = String::from_utf8(place.far.read_setup_log(&spec.id).await.unwrap()).unwrap();
         assert!(setup.contains(&spec.base), "{setup}");
         assert!(place.said(&spec.id).contains("the work tree could not be made"));
     }
@@ -285,10 +285,11 @@ async fn a_log_is_followed_by_offset_to_the_end() {
         place.store().await;
         let text = "i=0; while [ $i -lt 40 ]; do printf 'line %s\\377\\n' $i; i=$((i+1)); sleep 0.02; done; printf end";
         let spec = place.session(1, text);
-        place.far.start(&spec, None).await.unwrap();
+        place.far.start_session(&spec, None).await.unwrap();
         let mut log = Vec::new();
         loop {
-            let chunk = place.far.read(&spec.id, log.len() as u64, Duration::from_secs(20)).await.unwrap();
+            let chunk =
+                place.far.read_log(&spec.id, log.len() as u64, Duration::from_secs(20)).await.unwrap();
             assert_eq!(chunk.from, log.len() as u64);
             if chunk.bytes.is_empty() {
                 break;
@@ -304,8 +305,8 @@ async fn a_log_is_followed_by_offset_to_the_end() {
         assert_eq!((seen.state, seen.log_bytes), (FarState::Ended(0), log.len() as u64));
         assert!(seen.started.unwrap() <= seen.ended.unwrap());
         // After the end nothing is waited for.
-        assert!(place.far.read(&spec.id, 1_000_000, PATIENCE).await.unwrap().bytes.is_empty());
-        assert_eq!(place.far.read(&spec.id, log.len() as u64 - 3, PATIENCE).await.unwrap().bytes, b"end");
+        assert!(place.far.read_log(&spec.id, 1_000_000, PATIENCE).await.unwrap().bytes.is_empty());
+        assert_eq!(place.far.read_log(&spec.id, log.len() as u64 - 3, PATIENCE).await.unwrap().bytes, b"end");
     }
 }
 
@@ -313,13 +314,13 @@ async fn a_log_is_followed_by_offset_to_the_end() {
 async fn objects_are_stored_once_and_compared() {
     for place in places() {
         let other = digest(b"other");
-        let error = place.far.put(&place.path("bundle"), &other).await.unwrap_err();
-        assert_eq!((error.fact("reason"), error.fact("host")), (Some("digest"), Some("here")));
-        assert!(place.far.has(&[&other]).await.unwrap().is_empty());
+        let error = place.far.store_file(&place.path("bundle"), &other).await.unwrap_err();
+        assert_eq!((error.get_fact("reason"), error.get_fact("host")), (Some("digest"), Some("here")));
+        assert!(place.far.stored_digests(&[&other]).await.unwrap().is_empty());
         place.store().await;
         // It is there, so that nothing is sent.
-        place.far.put(&place.path("missing"), &place.bundle).await.unwrap();
-        assert_eq!(place.far.has(&[&other, &place.bundle]).await.unwrap().len(), 1);
+        place.far.store_file(&place.path("missing"), &place.bundle).await.unwrap();
+        assert_eq!(place.far.stored_digests(&[&other, &place.bundle]).await.unwrap().len(), 1);
         let names: Vec<_> = std::fs::read_dir(place.path("root/objects")).unwrap().flatten().collect();
         assert_eq!(names.len(), 1, "{names:?}");
     }
@@ -328,12 +329,12 @@ async fn objects_are_stored_once_and_compared() {
 #[tokio::test]
 async fn a_machine_says_what_it_has() {
     for place in places() {
-        let found = place.far.probe(&["git", "no-such-program", "sh"]).await.unwrap();
+        let found = place.far.probe_machine(&["git", "no-such-program", "sh"]).await.unwrap();
         assert!(found.cores > 0 && found.memory_mb > 0 && found.free_mb > 0, "{found:?}");
         assert!(found.programs[0].1.as_ref().unwrap().starts_with("git version"), "{found:?}");
         assert_eq!(found.programs[1], ("no-such-program".to_owned(), None));
         for wrong in ["-x", "a b", "$(x)", ""] {
-            assert!(place.far.probe(&[wrong]).await.is_err(), "{wrong}");
+            assert!(place.far.probe_machine(&[wrong]).await.is_err(), "{wrong}");
         }
     }
 }
@@ -342,12 +343,12 @@ async fn a_machine_says_what_it_has() {
 async fn what_a_login_says_is_no_answer_and_runners_without_a_pipe_will_do() {
     for place in places() {
         let runner = LocalRunner::new(place.path("root"), &place.env);
-        let far = Far::new(Arc::new(Chatty(Arc::new(runner), "Welcome to here")), "here");
-        far.put(&place.path("bundle"), &place.bundle).await.unwrap();
+        let far = FarSide::new(Arc::new(Chatty(Arc::new(runner), "Welcome to here")), "here");
+        far.store_file(&place.path("bundle"), &place.bundle).await.unwrap();
         let spec = place.session(1, "echo said");
-        assert_eq!(far.start(&spec, None).await.unwrap(), Claim::Started);
+        assert_eq!(far.start_session(&spec, None).await.unwrap(), Claim::Started);
         assert_eq!(place.until_ended(&spec.id).await, FarState::Ended(0));
-        assert_eq!(far.read(&spec.id, 0, PATIENCE).await.unwrap().bytes, b"said\n");
+        assert_eq!(far.read_log(&spec.id, 0, PATIENCE).await.unwrap().bytes, b"said\n");
         // The session's way there is gone with it.
         let left: Vec<_> = std::fs::read_dir(place.path("home")).unwrap().flatten().collect();
         assert!(left.is_empty(), "{left:?}");
@@ -360,10 +361,10 @@ async fn sessions_that_are_not_there_are_told_apart() {
         let nobody = id(9);
         assert_eq!(place.observe(&nobody).await.state, FarState::Absent);
         let missing = RemoteError::SessionNotFound { session_id: nobody.clone() };
-        assert_eq!(place.far.read(&nobody, 0, Duration::ZERO).await.unwrap_err(), missing);
-        assert_eq!(place.far.collect(&nobody).await.unwrap_err(), missing);
-        assert_eq!(place.far.remove(&nobody).await.unwrap_err(), missing);
-        assert!(place.far.observe(&[]).await.unwrap().is_empty());
+        assert_eq!(place.far.read_log(&nobody, 0, Duration::ZERO).await.unwrap_err(), missing);
+        assert_eq!(place.far.collect_results(&nobody).await.unwrap_err(), missing);
+        assert_eq!(place.far.remove_session(&nobody).await.unwrap_err(), missing);
+        assert!(place.far.observe_sessions(&[]).await.unwrap().is_empty());
         // The script itself takes no word that is no id.
         for wrong in ["../../etc", "sess-20260102-030405-000X", "", "sess-20260102-030405-0001/.."] {
             for verb in ["start", "end", "read", "remove", "collect", "observe", "fetch"] {
@@ -377,7 +378,7 @@ async fn sessions_that_are_not_there_are_told_apart() {
 #[tokio::test]
 async fn a_thousand_sessions_are_seen_by_one_command() {
     for place in places() {
-        place.far.observe(&[]).await.unwrap();
+        place.far.observe_sessions(&[]).await.unwrap();
         for number in 0..1000 {
             let dir = place.file(&id(number), "");
             std::fs::create_dir_all(&dir).unwrap();
@@ -387,7 +388,7 @@ async fn a_thousand_sessions_are_seen_by_one_command() {
             std::fs::write(dir.join("exit"), format!("{} 200\n", number % 256)).unwrap();
         }
         let begun = std::time::Instant::now();
-        let seen = place.far.observe(&[]).await.unwrap();
+        let seen = place.far.observe_sessions(&[]).await.unwrap();
         amplihack_testkit::loud(&format!("1000 sessions seen in {:?}", begun.elapsed()));
         assert_eq!(seen.len(), 1000);
         assert!(seen.iter().zip(0u16..).all(|(one, number)| {

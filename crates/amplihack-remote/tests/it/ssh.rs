@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use amplihack_remote::far::Far;
+use amplihack_remote::far::FarSide;
 use amplihack_remote::protocol::{Claim, FarState};
-use amplihack_remote::{Destination, RemoteCommandRunner, SshRunner};
+use amplihack_remote::{RemoteCommandRunner, SshDestination, SshRunner};
 use amplihack_testkit::sshd::Sshd;
 use amplihack_utils::env::Env;
 use amplihack_utils::secret::Secret;
@@ -26,20 +26,22 @@ impl Server {
         Some(Self { sshd, runtime })
     }
 
-    fn destination(&self) -> Destination {
-        Destination {
+    fn destination(&self) -> SshDestination {
+        SshDestination {
             host: "127.0.0.1".to_owned(),
             port: Some(self.sshd.port()),
             identity: Some(self.sshd.key()),
             options: self.sshd.options(),
-            ..Destination::default()
+            ..SshDestination::default()
         }
     }
 
-    fn runner(&self, destination: Destination) -> Arc<SshRunner> {
-        let env = Env::empty().with("PATH", "/usr/bin:/bin").with("XDG_RUNTIME_DIR", self.runtime.path());
+    fn runner(&self, destination: SshDestination) -> Arc<SshRunner> {
+        let env = Env::empty()
+            .with_variable("PATH", "/usr/bin:/bin")
+            .with_variable("XDG_RUNTIME_DIR", self.runtime.path());
         let runner = SshRunner::new(&env);
-        runner.add("vm", destination);
+        runner.add_machine("vm", destination);
         Arc::new(runner)
     }
 
@@ -64,8 +66,8 @@ impl Drop for Server {
 async fn a_session_runs_over_ssh_on_one_connection() {
     for place in places() {
         let Some(server) = Server::start(&place) else { return };
-        let far = Far::new(server.runner(server.destination()), "vm");
-        far.put(&place.path("bundle"), &place.bundle).await.unwrap();
+        let far = FarSide::new(server.runner(server.destination()), "vm");
+        far.store_file(&place.path("bundle"), &place.bundle).await.unwrap();
         let mut spec = place.session(1, "cat ../prompt; printf %s \"$THE_KEY\" | sha256sum; exit 5");
         spec.prompt = b"$(x) `y` 'z' \"\xff\n\n".to_vec();
         spec.key_name = Some("THE_KEY".to_owned());
@@ -73,12 +75,12 @@ async fn a_session_runs_over_ssh_on_one_connection() {
         let mut starts = JoinSet::new();
         for _ in 0..10 {
             let (far, spec) = (far.clone(), spec.clone());
-            starts.spawn(async move { far.start(&spec, Some(&Secret::new(key))).await.unwrap() });
+            starts.spawn(async move { far.start_session(&spec, Some(&Secret::new(key))).await.unwrap() });
         }
         let claims = starts.join_all().await;
         assert_eq!(claims.iter().filter(|claim| **claim == Claim::Started).count(), 1, "{claims:?}");
         assert_eq!(place.until_ended(&spec.id).await, FarState::Ended(5));
-        let log = far.read(&spec.id, 0, PATIENCE).await.unwrap().bytes;
+        let log = far.read_log(&spec.id, 0, PATIENCE).await.unwrap().bytes;
         let expected = [&spec.prompt[..], digest(key.as_bytes()).as_bytes(), b"  -\n"].concat();
         assert!(log == expected, "{}", String::from_utf8_lossy(&log));
         assert_eq!(server.sockets().len(), 1, "{:?}", server.sockets());
@@ -96,7 +98,8 @@ async fn files_are_carried_to_the_byte_and_exit_codes_are_the_commands() {
     runner.transfer(&source, "vm", &there).await.unwrap();
     assert!(std::fs::read(&there).unwrap() == bytes);
     let back = place.path("back");
-    let answer = runner.pipe("vm", "cat; echo oops >&2; exit 7", Some(&source), Some(&back)).await.unwrap();
+    let answer =
+        runner.run_piped("vm", "cat; echo oops >&2; exit 7", Some(&source), Some(&back)).await.unwrap();
     assert_eq!((answer.status, answer.stderr.trim()), (7, "oops"));
     assert!(std::fs::read(&back).unwrap() == bytes);
     assert!(runner.transfer(&source, "vm", "/no/such/place".as_ref()).await.is_err());
@@ -108,22 +111,22 @@ async fn faults_have_their_reasons() {
     let place = places().remove(0);
     let Some(server) = Server::start(&place) else { return };
     let good = server.destination();
-    let reason = async |destination: Destination| {
-        let far = Far::new(server.runner(destination), "vm");
-        let error = far.observe(&[]).await.unwrap_err();
-        assert_eq!(error.fact("host"), Some("vm"), "{error:?}");
-        error.fact("reason").unwrap_or_default().to_owned()
+    let reason = async |destination: SshDestination| {
+        let far = FarSide::new(server.runner(destination), "vm");
+        let error = far.observe_sessions(&[]).await.unwrap_err();
+        assert_eq!(error.get_fact("host"), Some("vm"), "{error:?}");
+        error.get_fact("reason").unwrap_or_default().to_owned()
     };
-    assert_eq!(reason(Destination { port: Some(1), ..good.clone() }).await, "refused");
+    assert_eq!(reason(SshDestination { port: Some(1), ..good.clone() }).await, "refused");
     let other_key = place.path("other-key");
     let made = std::process::Command::new("ssh-keygen")
         .args(["-q", "-t", "ed25519", "-N", "", "-f"])
         .arg(&other_key)
         .status();
     assert!(made.unwrap().success());
-    assert_eq!(reason(Destination { identity: Some(other_key.clone()), ..good.clone() }).await, "auth");
+    assert_eq!(reason(SshDestination { identity: Some(other_key.clone()), ..good.clone() }).await, "auth");
     assert_eq!(
-        reason(Destination { host: "no-such-host.invalid".to_owned(), ..good.clone() }).await,
+        reason(SshDestination { host: "no-such-host.invalid".to_owned(), ..good.clone() }).await,
         "unreachable"
     );
     // A machine whose key is not known is not trusted.
@@ -138,7 +141,7 @@ async fn faults_have_their_reasons() {
     pinned.options.retain(|(name, _)| !name.contains("KnownHosts") && !name.contains("StrictHost"));
     pinned.known_hosts = Some(pins.clone());
     let runner = server.runner(pinned.clone());
-    Far::new(runner, "vm").observe(&[]).await.unwrap();
+    FarSide::new(runner, "vm").observe_sessions(&[]).await.unwrap();
     let known = std::fs::read_to_string(&pins).unwrap();
     assert!(known.starts_with("vm ssh-ed25519 "), "{known}");
     let key = std::fs::read_to_string(other_key.with_extension("pub")).unwrap();

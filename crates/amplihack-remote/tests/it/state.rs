@@ -3,9 +3,9 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use amplihack_remote::state::{Admission, Client, Machine, Vm, decode};
+use amplihack_remote::state::{ClientProcess, MachineAdmission, PoolMachine, VmRecord, decode_state};
 use amplihack_remote::{RemoteError, RemoteStatus, SessionManager, SessionStatus, state_lock};
-use amplihack_utils::error::Explain;
+use amplihack_utils::error::ErrorExplanation;
 use proptest::prelude::*;
 
 fn fixture(name: &str) -> PathBuf {
@@ -77,7 +77,7 @@ fn two_managers_of_one_file_lose_nothing_of_each_other() {
     let error = one.start_session(&a).unwrap_err().to_string();
     assert_eq!(error, format!("session '{a}' is killed and cannot be started; create a new one"));
     let error = one.start_session("sess-x").unwrap_err();
-    assert_eq!((error.kind(), error.exit().code()), ("session_not_found", 3));
+    assert_eq!((error.kind(), error.exit_kind().code()), ("session_not_found", 3));
 }
 
 #[test]
@@ -102,10 +102,14 @@ fn what_no_session_can_have_is_refused_and_changes_nothing() {
 fn a_session_on_a_machine_of_the_pool_takes_a_slot_and_its_end_gives_it_back() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("s.json");
-    let machine = Machine { vm: Vm { name: "m".into(), ..Vm::default() }, capacity: 1, ..Machine::default() };
+    let machine = PoolMachine {
+        vm: VmRecord { name: "m".into(), ..VmRecord::default() },
+        capacity: 1,
+        ..PoolMachine::default()
+    };
     let now = "2026-05-02T03:04:05Z".parse().unwrap();
     state_lock::with_lock(&path, |state| {
-        state.know(machine, now);
+        state.register_machine(machine, now);
         Ok(())
     })
     .unwrap();
@@ -115,7 +119,7 @@ fn a_session_on_a_machine_of_the_pool_takes_a_slot_and_its_end_gives_it_back() {
     assert_eq!(full.to_string(), "failed to get a machine: machine 'm' has no free slot");
     assert_eq!(RemoteStatus::from(&state_lock::read(&path).unwrap()).pool.available_capacity, 0);
     manager.fail_session(&first, "no room on its disk").unwrap();
-    assert_eq!(manager.record(&first).unwrap().error.as_deref(), Some("no room on its disk"));
+    assert_eq!(manager.session_record(&first).unwrap().error.as_deref(), Some("no room on its disk"));
     manager.create_session("m", "b", None, None, None).unwrap();
     assert_eq!(manager.list_sessions(None).unwrap().len(), 2);
 }
@@ -145,7 +149,7 @@ fn the_predecessors_file_is_read_as_it_is_and_becomes_ours_with_the_first_change
     let theirs = &state.vm_pool["theirs"];
     assert_eq!((theirs.made_by_us, theirs.region.as_str()), (false, "eastus"));
     assert_eq!(theirs.vm.created_at.unwrap().to_string(), "2026-05-01T10:00:00Z");
-    assert_eq!(state.disagreements(), [""; 0]);
+    assert_eq!(state.find_disagreements(), [""; 0]);
 
     manager.kill_session("sess-20260502-030407-abcd").unwrap();
     let after = state_lock::read(&path).unwrap();
@@ -228,19 +232,22 @@ fn a_directory_or_a_pipe_in_its_place_is_an_error_at_once() {
 
 #[test]
 fn every_field_is_written_and_read_back() {
-    let client = Client::this();
+    let client = ClientProcess::from_current_process();
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("s.json");
     let now = "2026-05-02T03:04:05Z".parse().unwrap();
     let wrote = state_lock::with_lock(&path, |state| {
-        let mut machine =
-            Machine { vm: Vm { name: "m".into(), ..Vm::default() }, capacity: 3, ..Machine::default() };
-        machine.admission = Admission::Draining;
+        let mut machine = PoolMachine {
+            vm: VmRecord { name: "m".into(), ..VmRecord::default() },
+            capacity: 3,
+            ..PoolMachine::default()
+        };
+        machine.admission = MachineAdmission::Draining;
         machine.usd_per_hour = Some(0.384);
-        machine.making = Some(amplihack_remote::state::Work { client, since: now });
+        machine.making = Some(amplihack_remote::state::MachineWork { client, since: now });
         machine.labels.insert("gpu".into());
         machine.other.insert("x".into(), serde_json::json!({"y": [null, 1.5]}));
-        state.know(machine, now);
+        state.register_machine(machine, now);
         Ok(state.clone())
     });
     assert_eq!(state_lock::read(&path), wrote);
@@ -253,7 +260,7 @@ fn sample() -> Vec<u8> {
 proptest! {
     #[test]
     fn any_bytes_are_read_or_refused_without_a_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
-        let _ = decode(&bytes);
+        let _ = decode_state(&bytes);
     }
 
     #[test]
@@ -264,8 +271,8 @@ proptest! {
         let at = at.index(bytes.len());
         let end = (at + cut).min(bytes.len());
         bytes.splice(at..end, with);
-        if let Ok((state, _)) = decode(&bytes) {
-            prop_assert_eq!(state.disagreements(), Vec::<String>::new());
+        if let Ok((state, _)) = decode_state(&bytes) {
+            prop_assert_eq!(state.find_disagreements(), Vec::<String>::new());
         }
     }
 
@@ -273,6 +280,6 @@ proptest! {
     fn a_file_that_was_cut_off_is_refused(at in any::<prop::sample::Index>()) {
         let bytes = sample();
         let end = bytes.trim_ascii_end().len();
-        prop_assert!(decode(&bytes[..at.index(end)]).is_err());
+        prop_assert!(decode_state(&bytes[..at.index(end)]).is_err());
     }
 }

@@ -6,8 +6,10 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use amplihack_remote::pool::{Make, Observations, Wants};
-use amplihack_remote::state::{BackendKind, Client, Machine, NewSession, Phase, State, Vm};
+use amplihack_remote::pool::{MachineRequest, NewMachinePlan, PoolObservations};
+use amplihack_remote::state::{
+    BackendKind, ClientProcess, NewSession, PoolMachine, RemoteState, StartPhase, VmRecord,
+};
 use amplihack_remote::{CommandMode, RemoteError, SessionManager, state_lock};
 use amplihack_utils::env::Env;
 use jiff::Timestamp;
@@ -15,36 +17,39 @@ use jiff::Timestamp;
 const FILE: &str = "STATE_CROWD_FILE";
 const ROUNDS: &str = "STATE_CROWD_ROUNDS";
 
-fn wants(backend: BackendKind) -> Wants {
-    let make =
-        (backend == BackendKind::Azlin).then(|| Make { name: "made".into(), capacity: 2, at_most: Some(3) });
-    Wants { make, ..Wants::any(backend) }
+fn wants(backend: BackendKind) -> MachineRequest {
+    let make = (backend == BackendKind::Azlin).then(|| NewMachinePlan {
+        name: "made".into(),
+        capacity: 2,
+        at_most: Some(3),
+    });
+    MachineRequest { make, ..MachineRequest::from_backend(backend) }
 }
 
 /// One round of a process: a session is added and reserved, goes forward if it has a slot, and ends one way or another.
-fn round(path: &Path, number: usize, client: &Client) -> Result<String, RemoteError> {
+fn round(path: &Path, number: usize, client: &ClientProcess) -> Result<String, RemoteError> {
     let now = Timestamp::now();
     let backend = if number.is_multiple_of(3) { BackendKind::Azlin } else { BackendKind::Ssh };
     let prompt = format!("{} {number}", client.pid);
     let new = NewSession { prompt, command: CommandMode::Auto, max_turns: 10, memory_mb: None };
     let (id, got) = state_lock::with_lock(path, |state| {
-        let id = state.add(new, now)?;
-        let got = state.reserve(std::slice::from_ref(&id), &wants(backend), client, now)?;
+        let id = state.add_session(new, now)?;
+        let got = state.reserve_slots(std::slice::from_ref(&id), &wants(backend), client, now)?;
         Ok((id, got))
     })?;
     for name in &got.to_make {
         state_lock::with_lock(path, |state| match number % 5 {
             0 => state.not_made(name, now).map(drop),
-            _ => state.made(name, amplihack_remote::pool::Found::default(), now),
+            _ => state.mark_made(name, amplihack_remote::pool::PoolMachineFacts::default(), now),
         })?;
     }
     // Its machine may not have been made, by whoever made it.
     let sent = state_lock::with_lock(path, |state| {
-        if state.session(&id)?.phase == Some(Phase::Queued) {
-            return state.failed(&id, "no room", now).map(|_| false);
+        if state.session(&id)?.phase == Some(StartPhase::Queued) {
+            return state.mark_failed(&id, "no room", now).map(|_| false);
         }
-        state.advance(&id, Phase::Sent)?;
-        state.started(&id, now)
+        state.advance_start(&id, StartPhase::Sent)?;
+        state.mark_started(&id, now)
     })?;
     let mut manager = SessionManager::new(Some(path.to_owned()))?;
     match number % 3 {
@@ -62,7 +67,7 @@ fn round(path: &Path, number: usize, client: &Client) -> Result<String, RemoteEr
 fn client() {
     let env = Env::from_process();
     let (Some(path), Some(rounds)) = (env.path(FILE), env.text(ROUNDS)) else { return };
-    let client = Client::this();
+    let client = ClientProcess::from_current_process();
     for number in 0..rounds.parse().unwrap() {
         println!("made {}", round(&path, number, &client).unwrap());
     }
@@ -82,17 +87,20 @@ fn spawn(path: &Path, rounds: usize) -> Child {
 fn three_hosts(path: &Path) {
     state_lock::with_lock(path, |state| {
         for (name, capacity) in [("a", 1), ("b", 2), ("c", 3)] {
-            let vm = Vm { name: name.into(), ..Vm::default() };
+            let vm = VmRecord { name: name.into(), ..VmRecord::default() };
             let backend = Some(BackendKind::Ssh);
-            state.know(Machine { vm, capacity, backend, ..Machine::default() }, Timestamp::now());
+            state.register_machine(
+                PoolMachine { vm, capacity, backend, ..PoolMachine::default() },
+                Timestamp::now(),
+            );
         }
         Ok(())
     })
     .unwrap();
 }
 
-fn intact(state: &State) {
-    assert_eq!(state.disagreements(), [""; 0]);
+fn intact(state: &RemoteState) {
+    assert_eq!(state.find_disagreements(), [""; 0]);
 }
 
 #[test]
@@ -165,16 +173,17 @@ fn a_writer_that_is_killed_at_any_moment_leaves_a_whole_file_and_nothing_that_ca
         assert!(now.is_superset(&known));
         known = now;
     }
-    let me = Client::this();
-    let left = state_lock::read(&path).unwrap().needs_reconciling(Client::is_alive);
-    let (mut seen, now) = (Observations::default(), Timestamp::now());
+    let me = ClientProcess::from_current_process();
+    let left = state_lock::read(&path).unwrap().needs_reconciling(ClientProcess::is_alive);
+    let (mut seen, now) = (PoolObservations::default(), Timestamp::now());
     // Machines that were being made are not there; what was sent arrived nowhere.
     let state = state_lock::read(&path).unwrap();
     for name in state.vm_pool.keys().filter(|name| name.starts_with("made")) {
         seen.looked_up.insert(name.clone(), amplihack_remote::pool::LookedUp::Gone);
     }
     let reconciled =
-        state_lock::with_lock(&path, |state| state.reconcile(&seen, &me, &Client::is_alive, now)).unwrap();
+        state_lock::with_lock(&path, |state| state.reconcile(&seen, &me, &ClientProcess::is_alive, now))
+            .unwrap();
     assert_eq!(left.is_empty(), reconciled.changes.is_empty(), "{left:#?} {reconciled:#?}");
     let state = state_lock::read(&path).unwrap();
     intact(&state);
@@ -182,6 +191,6 @@ fn a_writer_that_is_killed_at_any_moment_leaves_a_whole_file_and_nothing_that_ca
         state
             .sessions
             .values()
-            .all(|record| record.phase != Some(Phase::Reserved) || record.session.status.is_final())
+            .all(|record| record.phase != Some(StartPhase::Reserved) || record.session.status.is_final())
     );
 }

@@ -5,12 +5,12 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use amplihack_remote::far::Far;
+use amplihack_remote::far::FarSide;
 use amplihack_remote::protocol::{FarState, Observed, SessionSpec};
 use amplihack_remote::{LocalRunner, RemoteCommandRunner};
 use amplihack_testkit::procs::Sweep;
 use amplihack_utils::env::Env;
-use amplihack_utils::hex::hex;
+use amplihack_utils::hex::to_hex;
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
@@ -21,7 +21,7 @@ pub(crate) struct Place {
     _sweep: Sweep,
     pub(crate) dir: TempDir,
     pub(crate) env: Env,
-    pub(crate) far: Far,
+    pub(crate) far: FarSide,
     /// The bundle and the commit that sessions begin at.
     pub(crate) bundle: String,
     pub(crate) base: String,
@@ -50,7 +50,7 @@ impl Place {
             program.display()
         );
         std::os::unix::fs::symlink(program, place.path("bin/amplihack")).unwrap();
-        Self { far: place.far.clone().native(true), native: true, ..place }
+        Self { far: place.far.clone().with_native(true), native: true, ..place }
     }
 
     pub(crate) fn new(shell: &Path) -> Self {
@@ -60,9 +60,9 @@ impl Place {
         }
         std::os::unix::fs::symlink(shell, dir.path().join("bin/sh")).unwrap();
         let path = format!("{}/bin:/usr/local/bin:/usr/bin:/bin", dir.path().display());
-        let env = Env::empty().with("HOME", dir.path().join("home")).with("PATH", path);
+        let env = Env::empty().with_variable("HOME", dir.path().join("home")).with_variable("PATH", path);
         let runner = LocalRunner::new(dir.path().join("root"), &env);
-        let far = Far::new(Arc::new(runner), "here");
+        let far = FarSide::new(Arc::new(runner), "here");
         let sweep = Sweep::new(format!("{}/", dir.path().display()));
         let mut place =
             Self { _sweep: sweep, dir, env, far, bundle: String::new(), base: String::new(), native: false };
@@ -123,7 +123,7 @@ impl Place {
     }
 
     pub(crate) async fn store(&self) {
-        self.far.put(&self.path("bundle"), &self.bundle).await.unwrap();
+        self.far.store_file(&self.path("bundle"), &self.bundle).await.unwrap();
     }
 
     /// A session that runs this shell text.
@@ -144,7 +144,7 @@ impl Place {
     }
 
     pub(crate) async fn observe(&self, id: &str) -> Observed {
-        let found = self.far.observe(&[id]).await.unwrap();
+        let found = self.far.observe_sessions(&[id]).await.unwrap();
         assert_eq!(found.len(), 1, "{found:?}");
         found.into_iter().next().unwrap()
     }
@@ -177,7 +177,7 @@ impl Place {
 
     /// Runs a session to its end.
     pub(crate) async fn done(&self, spec: &SessionSpec) -> FarState {
-        self.far.start(spec, None).await.unwrap();
+        self.far.start_session(spec, None).await.unwrap();
         self.until_ended(&spec.id).await
     }
 
@@ -200,7 +200,7 @@ pub(crate) fn id(number: u16) -> String {
 }
 
 pub(crate) fn digest(bytes: &[u8]) -> String {
-    hex(Sha256::digest(bytes))
+    to_hex(Sha256::digest(bytes))
 }
 
 /// Every file below `path` that has `part` in it.

@@ -7,16 +7,16 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use amplihack_remote::LocalRunner;
-use amplihack_remote::far::Far;
+use amplihack_remote::far::FarSide;
 use amplihack_remote::protocol::FarState;
 
 use crate::support::{PATIENCE, Place, places};
 
 /// The place with its sessions below `root`, in the environment with `more`.
 fn rooted(place: &mut Place, root: PathBuf, more: &[(&str, PathBuf)]) {
-    let env = more.iter().fold(place.env.clone(), |env, (name, value)| env.with(name, value));
+    let env = more.iter().fold(place.env.clone(), |env, (name, value)| env.with_variable(name, value));
     let is_native = place.path("bin/amplihack").exists();
-    place.far = Far::new(Arc::new(LocalRunner::new(root, &env)), "here").native(is_native);
+    place.far = FarSide::new(Arc::new(LocalRunner::new(root, &env)), "here").with_native(is_native);
 }
 
 /// Runs a session that says where it is and leaves work, and returns its directory there.
@@ -33,7 +33,7 @@ async fn worked(place: &Place, root: &Path, number: u16) -> (String, PathBuf) {
 /// Removes a session, whose runner may take a moment after it has written down the end.
 async fn removed(place: &Place, id: &str) {
     let begun = Instant::now();
-    while let Err(error) = place.far.remove(id).await {
+    while let Err(error) = place.far.remove_session(id).await {
         assert!(error.to_string().contains("runs: end it first") && begun.elapsed() < PATIENCE, "{error}");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
@@ -61,7 +61,7 @@ async fn work_trees_lie_outside_of_the_state_wherever_that_is() {
             rooted(&mut place, root.clone(), &more);
             let (id, tree) = worked(&place, &root, number).await;
             assert_eq!(tree, expected.join(&id).join("repo"));
-            assert!(place.far.collect(&id).await.unwrap().wip.is_some());
+            assert!(place.far.collect_results(&id).await.unwrap().wip.is_some());
             removed(&place, &id).await;
             assert!(!expected.join(&id).exists() && !root.join("sessions").join(&id).exists());
         }
@@ -77,7 +77,7 @@ async fn sessions_of_earlier_versions_are_collected_and_removed() {
         fs::remove_file(session.join("repo")).unwrap();
         fs::rename(&tree, session.join("repo")).unwrap();
         fs::remove_dir_all(tree.parent().unwrap()).unwrap();
-        let collected = place.far.collect(&id).await.unwrap();
+        let collected = place.far.collect_results(&id).await.unwrap();
         assert!(collected.wip.is_some() && collected.left.is_empty(), "{collected:?}");
         removed(&place, &id).await;
         assert!(!session.exists() && fs::read_dir(root.join("gone")).unwrap().next().is_none());

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use amplihack_session::{Deadline, Deadlines, EndCause, Output, RunSpec};
+use amplihack_session::{ChildOutput, DeadlineKind, Deadlines, EndCause, RunSpec};
 
 use crate::support::{run_clean, spec, text};
 
@@ -18,7 +18,10 @@ fn ended_by(script: &str, deadlines: Deadlines) -> (EndCause, i32, String) {
 #[test]
 fn silence_from_the_start_is_a_startup_deadline() {
     let deadlines = Deadlines { startup: SHORT, ..Deadlines::default() };
-    assert_eq!(ended_by("sleep 47", deadlines), (EndCause::Deadline(Deadline::Startup), 5, String::new()));
+    assert_eq!(
+        ended_by("sleep 47", deadlines),
+        (EndCause::Deadline(DeadlineKind::Startup), 5, String::new())
+    );
     assert_eq!(ended_by("echo a; sleep 0.6", deadlines), (EndCause::Ended, 0, "a\n".into()));
 }
 
@@ -27,7 +30,7 @@ fn silence_after_output_is_an_idle_deadline() {
     let deadlines = Deadlines { idle: SHORT, ..Deadlines::default() };
     assert_eq!(
         ended_by("echo a; sleep 47", deadlines),
-        (EndCause::Deadline(Deadline::Idle), 5, "a\n".into())
+        (EndCause::Deadline(DeadlineKind::Idle), 5, "a\n".into())
     );
     let ticking = "for i in 1 2 3 4 5 6; do echo . >&2; sleep 0.1; done";
     assert_eq!(ended_by(ticking, deadlines).0, EndCause::Ended);
@@ -37,7 +40,7 @@ fn silence_after_output_is_an_idle_deadline() {
 fn output_does_not_put_off_the_total_deadline() {
     let deadlines = Deadlines { total: SHORT, ..Deadlines::default() };
     let (why, code, _) = ended_by("for i in $(seq 600); do echo .; sleep 0.05; done", deadlines);
-    assert_eq!((why, code), (EndCause::Deadline(Deadline::Total), 5));
+    assert_eq!((why, code), (EndCause::Deadline(DeadlineKind::Total), 5));
 }
 
 #[test]
@@ -48,13 +51,14 @@ fn a_child_that_ignores_int_and_term_is_killed_after_two_graces() {
         "trap 'echo int' INT; trap 'echo term' TERM; for i in $(seq 600); do sleep 0.05; done",
         deadlines,
     );
-    assert_eq!((why, out), (EndCause::Deadline(Deadline::Total), "int\nterm\n".into()));
+    assert_eq!((why, out), (EndCause::Deadline(DeadlineKind::Total), "int\nterm\n".into()));
     assert!(start.elapsed() >= Duration::from_millis(300 + 2 * 400));
 }
 
 #[test]
 fn what_is_not_read_cannot_be_silent() {
     let deadlines = Deadlines { startup: SHORT, idle: SHORT, total: None };
-    let silent = RunSpec { stdout: Output::Null, stderr: Output::Null, deadlines, ..spec("sleep 0.6") };
+    let silent =
+        RunSpec { stdout: ChildOutput::Null, stderr: ChildOutput::Null, deadlines, ..spec("sleep 0.6") };
     assert_eq!(run_clean(silent).cause, EndCause::Ended);
 }

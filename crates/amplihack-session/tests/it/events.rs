@@ -3,10 +3,11 @@
 use std::time::{Duration, Instant};
 
 use amplihack_agent::AgentBinary;
-use amplihack_agent::decode::decoder;
+use amplihack_agent::decode::new_decoder;
 use amplihack_agent::event::{AgentEvent, Envelope, FailKind};
 use amplihack_session::{
-    Deadlines, EventRun, Evidence, Input, Journal, Reading, RunEnd, RunError, RunOutcome, RunRecord, RunSpec,
+    ChildInput, Deadlines, EndEvidence, EventReading, EventRun, Journal, RunEnd, RunError, RunOutcome,
+    RunRecord, RunSpec,
 };
 
 use crate::support::{LONG, block_on, mark, spec, tagged, wait_until};
@@ -14,8 +15,8 @@ use crate::support::{LONG, block_on, mark, spec, tagged, wait_until};
 const RESULT: &str = r#"{"type":"result","subtype":"success","is_error":false,"result":"done","num_turns":1,"session_id":"s"}"#;
 const TEXT: &str = r#"{"type":"assistant","message":{"id":"m","role":"assistant","content":[{"type":"text","text":" hi "}]},"session_id":"s"}"#;
 
-fn reading() -> Reading {
-    Reading::new(decoder(AgentBinary::Claude))
+fn reading() -> EventReading {
+    EventReading::new(new_decoder(AgentBinary::Claude))
 }
 
 /// Runs `spec` to its end and returns its events, of which the last one and no other is an end.
@@ -112,13 +113,15 @@ fn a_prompt_that_was_not_read_to_its_end_is_no_success() {
         ("head -c 10 >/dev/null; echo 'RESULT'", 300_000, 299_990),
         ("echo 'RESULT'", 1, 1),
     ] {
-        let (_, finished) = events(RunSpec { stdin: Input::Bytes(vec![b'x'; size]), ..script(text) });
+        let (_, finished) = events(RunSpec { stdin: ChildInput::Bytes(vec![b'x'; size]), ..script(text) });
         let said = (finished.name(), finished.code(), finished.evidence, finished.unread_prompt);
-        assert_eq!(said, ("prompt_unread", 1, Evidence::Prompt, Some(unread)), "{text}");
+        assert_eq!(said, ("prompt_unread", 1, EndEvidence::Prompt, Some(unread)), "{text}");
         assert_eq!(finished.event.summary.text.as_deref(), Some("done"), "the answer is kept");
     }
-    let (_, finished) =
-        events(RunSpec { stdin: Input::Bytes(b"x".to_vec()), ..script("cat >/dev/null; echo 'RESULT'") });
+    let (_, finished) = events(RunSpec {
+        stdin: ChildInput::Bytes(b"x".to_vec()),
+        ..script("cat >/dev/null; echo 'RESULT'")
+    });
     assert!(finished.is_success(), "{finished:?}");
 }
 
@@ -221,7 +224,7 @@ fn five_hundred_runs_at_once_end_without_a_thread_each() {
         most
     });
     assert!(most <= before + 12, "{most} threads, {before} before");
-    let zombies = amplihack_utils::sys::processes().unwrap().into_iter();
+    let zombies = amplihack_utils::sys::list_processes().unwrap().into_iter();
     let own = std::process::id();
     assert_eq!(zombies.filter(|proc| proc.ppid == own && proc.dead).count(), 0);
 }
@@ -231,7 +234,7 @@ fn five_hundred_runs_at_once_end_without_a_thread_each() {
 fn a_run_that_was_lost_has_no_end_to_wait_for() {
     let home = tempfile::tempdir().unwrap();
     let id = amplihack_utils::launcher_context::new_session_id().unwrap();
-    let record = RunRecord::of_this_process(AgentBinary::Claude, home.path());
+    let record = RunRecord::from_this_process(AgentBinary::Claude, home.path());
     let journal = Journal::create(home.path(), &id, record).unwrap();
     // The record is written again when the session begins: a directory in its place does not let it.
     let place = id.directory(home.path()).join("run.json");
@@ -241,7 +244,8 @@ fn a_run_that_was_lost_has_no_end_to_wait_for() {
     let spec = script(&format!("echo '{init}'; {LONG}"));
     let tag = spec.tag.clone();
     block_on(async {
-        let mut run = EventRun::start(spec, Reading { journal: Some(journal), ..reading() }).await.unwrap();
+        let mut run =
+            EventRun::start(spec, EventReading { journal: Some(journal), ..reading() }).await.unwrap();
         assert!(matches!(run.next().await, Err(RunError::Journal(_))));
         assert!(matches!(run.wait().await, Err(RunError::Lost)));
     });

@@ -4,7 +4,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use amplihack_session::{Interrupts, Output, RunSpec, Terminal, run_to_end};
+use amplihack_session::{ChildOutput, InterruptSignals, RunSpec, TerminalMode, run_to_end};
 use amplihack_utils::env::Env;
 use amplihack_utils::sys::{self, Signal};
 
@@ -26,14 +26,22 @@ fn launcher() {
     let ours = env.get(LIBRARY).is_none();
     let owned = env.get(TERMINAL).is_some();
     let spec = RunSpec {
-        terminal: if owned { Terminal::Owned } else { Terminal::Detached },
-        stdin: if owned { amplihack_session::Input::Inherit } else { amplihack_session::Input::Null },
-        stdout: Output::Inherit,
-        stderr: Output::Inherit,
+        terminal: if owned { TerminalMode::Owned } else { TerminalMode::Detached },
+        stdin: if owned {
+            amplihack_session::ChildInput::Inherit
+        } else {
+            amplihack_session::ChildInput::Null
+        },
+        stdout: ChildOutput::Inherit,
+        stderr: ChildOutput::Inherit,
         grace: Duration::from_millis(env.text(GRACE).map_or(500, |grace| grace.parse().unwrap())),
         tag: format!("run-{}", env.text(MARK).unwrap()),
         subreaper: ours,
-        interrupts: if ours { Interrupts::listen() } else { Interrupts::none() },
+        interrupts: if ours {
+            InterruptSignals::listen_from_now()
+        } else {
+            InterruptSignals::without_signals()
+        },
         ..RunSpec::new(sh(script))
     };
     let outcome = block_on(run_to_end(spec)).unwrap();
@@ -158,7 +166,8 @@ fn a_daemon_that_hides_its_environment_is_adopted_and_ended() {
 fn orphans_that_end_while_the_run_lasts_are_reaped() {
     let launched = launch("for i in 1 2 3 4 5; do (sleep 0.05 &); done; sleep 0.4; READY; sleep 0.4", false);
     let own = launched.child.id();
-    let dead: Vec<_> = sys::processes().unwrap().into_iter().filter(|p| p.ppid == own && p.dead).collect();
+    let dead: Vec<_> =
+        sys::list_processes().unwrap().into_iter().filter(|p| p.ppid == own && p.dead).collect();
     assert_eq!(dead, []);
     assert_eq!(launched.end().0, Some(0));
 }
@@ -197,10 +206,10 @@ fn an_interactive_agents_background_is_left_alone_and_its_code_passed_on() {
     let mut launched = launch(&format!("{LONG} >/dev/null & READY; exit 7"), true);
     assert_eq!(launched.child.wait().unwrap().code(), Some(7));
     assert_eq!(marked(&launched.entry), ["sleep"]);
-    for proc in sys::processes().unwrap() {
+    for proc in sys::list_processes().unwrap() {
         if sys::environ_has(proc.pid, launched.entry.as_bytes()) {
             let pidfd = sys::open_pidfd(proc.pid, proc.start_time).unwrap();
-            sys::send(&pidfd, Signal::KILL).unwrap();
+            sys::send_signal(&pidfd, Signal::KILL).unwrap();
         }
     }
 }

@@ -1,6 +1,6 @@
 //! A hundred runs at once: none left, no thread for each.
 
-use amplihack_session::{Exit, Input, RunSpec, run_to_end};
+use amplihack_session::{ChildInput, ProcessExit, RunSpec, run_to_end};
 
 use crate::support::{block_on, mark, spec, tagged};
 
@@ -17,7 +17,7 @@ fn a_hundred_runs_at_once_leave_nothing_and_need_no_thread_each() {
             .map(|number| {
                 let script = "cat; setsid sleep 47 >/dev/null 2>&1 & exit 3";
                 let spec = RunSpec {
-                    stdin: Input::Bytes(vec![number; 70_000]),
+                    stdin: ChildInput::Bytes(vec![number; 70_000]),
                     tag: format!("{prefix}-{number}"),
                     ..spec(script)
                 };
@@ -38,7 +38,7 @@ fn a_hundred_runs_at_once_leave_nothing_and_need_no_thread_each() {
     });
     assert_eq!(outcomes.len(), 100);
     for (number, outcome) in outcomes {
-        assert_eq!((outcome.exit, outcome.survivors), (Exit::Code(3), vec![]), "{number}");
+        assert_eq!((outcome.exit, outcome.survivors), (ProcessExit::Code(3), vec![]), "{number}");
         assert_eq!(outcome.stdout.bytes, vec![u8::try_from(number).unwrap(); 70_000], "{number}");
         assert_eq!(tagged(&format!("{prefix}-{number}")), [""; 0]);
     }

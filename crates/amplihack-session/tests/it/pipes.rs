@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use amplihack_session::{Exit, Input, Output, RunSpec};
+use amplihack_session::{ChildInput, ChildOutput, ProcessExit, RunSpec};
 
 use crate::support::{run_clean, spec, text};
 
@@ -16,7 +16,7 @@ fn pattern(len: usize) -> Vec<u8> {
 fn stdin_arrives_whole_while_the_child_echoes_it() {
     for size in [0, 1, 64 << 10, (64 << 10) + 1, TEN_MB] {
         let bytes = pattern(size);
-        let outcome = run_clean(RunSpec { stdin: Input::Bytes(bytes.clone()), ..spec("cat") });
+        let outcome = run_clean(RunSpec { stdin: ChildInput::Bytes(bytes.clone()), ..spec("cat") });
         assert!(outcome.stdout.bytes == bytes, "{size}");
         assert_eq!(outcome.unread, None, "{size}");
     }
@@ -28,7 +28,7 @@ fn files_are_stdin_and_stdout_without_being_held() {
     let (from, to) = (dir.path().join("from"), dir.path().join("to"));
     std::fs::write(&from, pattern(TEN_MB)).unwrap();
     let outcome = run_clean(RunSpec {
-        stdin: Input::File(std::fs::File::open(&from).unwrap()),
+        stdin: ChildInput::File(std::fs::File::open(&from).unwrap()),
         stdout_file: Some(std::fs::File::create(&to).unwrap()),
         ..spec("cat; echo said >&2")
     });
@@ -39,7 +39,7 @@ fn files_are_stdin_and_stdout_without_being_held() {
 #[test]
 fn a_child_that_writes_ten_megabytes_before_it_reads_ten_does_not_hang() {
     let script = "head -c 10485760 /dev/zero; head -c 10485760 /dev/zero >&2; wc -c";
-    let outcome = run_clean(RunSpec { stdin: Input::Bytes(pattern(TEN_MB)), ..spec(script) });
+    let outcome = run_clean(RunSpec { stdin: ChildInput::Bytes(pattern(TEN_MB)), ..spec(script) });
     let (zeroes, count) = outcome.stdout.bytes.split_at(TEN_MB);
     assert!(zeroes.iter().all(|byte| *byte == 0));
     assert_eq!(text(count).trim(), TEN_MB.to_string());
@@ -60,8 +60,8 @@ fn what_a_child_leaves_unread_is_counted_to_the_byte_and_is_no_failure_by_itself
         ("dd bs=100 count=1 of=/dev/null 2>/dev/null", 60_000, 59_900),
     ];
     for (script, size, unread) in table {
-        let outcome = run_clean(RunSpec { stdin: Input::Bytes(pattern(size)), ..spec(script) });
-        assert_eq!(outcome.exit, Exit::Code(0), "{script}");
+        let outcome = run_clean(RunSpec { stdin: ChildInput::Bytes(pattern(size)), ..spec(script) });
+        assert_eq!(outcome.exit, ProcessExit::Code(0), "{script}");
         assert_eq!(outcome.unread, Some(unread), "{script}");
     }
 }
@@ -76,7 +76,7 @@ fn without_a_payload_stdin_is_empty() {
 fn a_grandchild_that_holds_stdout_does_not_keep_the_run_open() {
     let start = Instant::now();
     let outcome = run_clean(spec("sleep 47 & echo said"));
-    assert_eq!((outcome.exit, text(&outcome.stdout.bytes)), (Exit::Code(0), "said\n".into()));
+    assert_eq!((outcome.exit, text(&outcome.stdout.bytes)), (ProcessExit::Code(0), "said\n".into()));
     assert!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
     assert_eq!(outcome.background.iter().map(|process| process.name.as_str()).collect::<Vec<_>>(), ["sleep"]);
 }
@@ -91,8 +91,8 @@ fn the_last_words_of_a_pipeline_behind_the_child_are_kept() {
 #[test]
 fn an_output_that_goes_nowhere_is_not_kept() {
     let outcome = run_clean(RunSpec {
-        stdout: Output::Null,
-        stderr: Output::Head(3),
+        stdout: ChildOutput::Null,
+        stderr: ChildOutput::Head(3),
         ..spec("echo out; echo error >&2")
     });
     assert_eq!(outcome.stdout.bytes, b"");

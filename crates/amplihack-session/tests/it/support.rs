@@ -4,7 +4,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use amplihack_session::{Output, ProcessOutput, RunSpec, run_to_end};
+use amplihack_session::{ChildOutput, ProcessOutput, RunSpec, run_to_end};
 use amplihack_utils::sys;
 
 /// Long enough that nothing ends by itself, short enough that nothing stays for ever.
@@ -19,8 +19,8 @@ pub(crate) fn sh(script: &str) -> Command {
 /// A headless run with both outputs captured, a short grace, and a tag of its own.
 pub(crate) fn spec(script: &str) -> RunSpec {
     RunSpec {
-        stdout: Output::Head(64 << 20),
-        stderr: Output::Tail(64 << 10),
+        stdout: ChildOutput::Head(64 << 20),
+        stderr: ChildOutput::Tail(64 << 10),
         grace: Duration::from_millis(400),
         tag: mark(),
         ..RunSpec::new(sh(script))
@@ -40,7 +40,7 @@ pub(crate) fn tagged(tag: &str) -> Vec<String> {
 
 /// The living processes whose environment holds `entry`.
 pub(crate) fn marked(entry: &str) -> Vec<String> {
-    let alive = sys::processes().unwrap().into_iter().filter(|proc| !proc.dead);
+    let alive = sys::list_processes().unwrap().into_iter().filter(|proc| !proc.dead);
     alive.filter(|proc| sys::environ_has(proc.pid, entry.as_bytes())).map(|proc| proc.name).collect()
 }
 

@@ -3,7 +3,7 @@
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use amplihack_session::{AgentRun, EndCause, Exit, RunSpec};
+use amplihack_session::{AgentRun, EndCause, ProcessExit, RunSpec};
 use amplihack_utils::sys;
 
 use crate::support::{LONG, block_on, mark, run_clean, sh, spec, tagged, text, wait_until};
@@ -11,7 +11,7 @@ use crate::support::{LONG, block_on, mark, run_clean, sh, spec, tagged, text, wa
 #[test]
 fn a_tool_in_a_session_of_its_own_is_found_and_named() {
     let outcome = run_clean(spec(&format!("setsid {LONG} >/dev/null 2>&1 </dev/null & exit 7")));
-    assert_eq!((outcome.exit, outcome.cause), (Exit::Code(7), EndCause::Ended));
+    assert_eq!((outcome.exit, outcome.cause), (ProcessExit::Code(7), EndCause::Ended));
     assert_eq!(outcome.background.iter().map(|process| process.name.as_str()).collect::<Vec<_>>(), ["sleep"]);
 }
 
@@ -74,7 +74,7 @@ fn runs_beside_each_other_keep_their_processes() {
 #[test]
 fn dropping_a_run_kills_its_tree_without_blocking() {
     let script = format!("setsid sh -c 'trap \"\" TERM; {LONG}' & {LONG} & trap '' TERM; wait");
-    let spec = RunSpec { stdout: amplihack_session::Output::Null, ..spec(&script) };
+    let spec = RunSpec { stdout: amplihack_session::ChildOutput::Null, ..spec(&script) };
     let tag = spec.tag.clone();
     block_on(async {
         let run = AgentRun::start(spec).await.unwrap();

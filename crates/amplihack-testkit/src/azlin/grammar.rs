@@ -6,16 +6,16 @@ use std::collections::BTreeMap;
 
 /// What follows a flag.
 #[derive(Debug, Clone, Copy)]
-enum Takes {
+enum AzlinFlagArity {
     Nothing,
     Text,
     Number,
     OneOf(&'static [&'static str]),
 }
-use Takes::{Nothing, Number, OneOf, Text};
+use AzlinFlagArity::{Nothing, Number, OneOf, Text};
 
 /// A flag: its names, long ones first, and what follows it.
-type Flag = (&'static [&'static str], Takes);
+type Flag = (&'static [&'static str], AzlinFlagArity);
 
 /// A command: its names, what it must be given, and its flags.
 #[derive(Debug)]
@@ -140,7 +140,7 @@ const NOT_PLAYED: &[&str] = &[
 
 /// A command line that was understood.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Parsed {
+pub(super) struct ParsedAzlinCall {
     /// The command's first name.
     pub(super) command: &'static str,
     /// Flags by their first name; the value is empty where none follows.
@@ -151,7 +151,7 @@ pub(super) struct Parsed {
     pub(super) rest: Option<Vec<String>>,
 }
 
-impl Parsed {
+impl ParsedAzlinCall {
     /// Whether `flag` was given.
     pub(super) fn has(&self, flag: &str) -> bool {
         self.flags.contains_key(flag)
@@ -173,8 +173,8 @@ pub(super) enum Refusal {
 }
 
 /// Reads the words after the program's name.
-pub(super) fn parse(args: &[String]) -> Result<Parsed, Refusal> {
-    let mut parsed = Parsed::default();
+pub(super) fn parse(args: &[String]) -> Result<ParsedAzlinCall, Refusal> {
+    let mut parsed = ParsedAzlinCall::default();
     let mut words = args.iter();
     let command = loop {
         let Some(word) = words.next() else {
@@ -200,7 +200,7 @@ pub(super) fn parse(args: &[String]) -> Result<Parsed, Refusal> {
 fn rest<'a>(
     command: &Command,
     words: &mut impl Iterator<Item = &'a String>,
-    parsed: &mut Parsed,
+    parsed: &mut ParsedAzlinCall,
 ) -> Result<(), String> {
     while let Some(word) = words.next() {
         if word == "--" && command.trailing {
@@ -225,7 +225,7 @@ fn flag<'a>(
     flags: &[Flag],
     word: &str,
     words: &mut impl Iterator<Item = &'a String>,
-    parsed: &mut Parsed,
+    parsed: &mut ParsedAzlinCall,
 ) -> Result<(), String> {
     let (name, attached) = match word.split_once('=') {
         Some((name, value)) => (name, Some(value.to_owned())),

@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::hosts::{Network, Spec};
 use crate::{Sandbox, programs};
-use service::{Service, State};
+use service::{AzlinServiceState, Service};
 
 /// A machine that was made.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -80,7 +80,7 @@ impl Fault {
 
 /// One call, as it came.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Call {
+pub struct AzlinCall {
     /// The words after the program's name.
     pub argv: Vec<String>,
     /// The variables that it was given.
@@ -110,7 +110,8 @@ impl Azlin {
         std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755))
             .expect("a mode can be set");
         let listener = UnixListener::bind(directory.join("socket")).expect("a socket can be bound");
-        let state = State { resource_group: Some("kit-rg".to_owned()), ..State::default() };
+        let state =
+            AzlinServiceState { resource_group: Some("kit-rg".to_owned()), ..AzlinServiceState::default() };
         let service = Service {
             network: network.handle(),
             directory,
@@ -173,7 +174,7 @@ impl Azlin {
     }
 
     /// Every call so far, those that were refused included.
-    pub fn calls(&self) -> Vec<Call> {
+    pub fn calls(&self) -> Vec<AzlinCall> {
         let text = std::fs::read_to_string(calls_file(&self.service.directory)).unwrap_or_default();
         text.lines().map(|line| serde_json::from_str(line).expect("calls are whole")).collect()
     }

@@ -10,10 +10,10 @@ use std::time::Duration;
 use amplihack_utils::env::Env;
 use serde_json::{Value, json};
 
-use super::grammar::{self, Parsed, Refusal};
-use super::service::{Answer, Request, ask};
+use super::grammar::{self, ParsedAzlinCall, Refusal};
+use super::service::{Answer, AzlinRequest, ask};
 use super::words::{as_json, check_name, power, refused_by_azure, table};
-use super::{Call, Fault, Vm, calls_file};
+use super::{AzlinCall, Fault, Vm, calls_file};
 
 /// The exit code of a stand-in that cannot play its part.
 const BROKEN: u8 = 97;
@@ -59,7 +59,7 @@ fn say_err(text: &str) {
 fn write_down(directory: &Path, env: &Env, args: &[String]) -> std::io::Result<()> {
     let text = |word: &std::ffi::OsStr| word.to_string_lossy().into_owned();
     let env = env.iter().map(|(name, value)| (text(name), text(value))).collect();
-    let line = serde_json::to_string(&Call { argv: args.to_vec(), env })?;
+    let line = serde_json::to_string(&AzlinCall { argv: args.to_vec(), env })?;
     let mut file = OpenOptions::new().append(true).create(true).open(calls_file(directory))?;
     // One write, so that calls at the same time stay apart.
     file.write_all(format!("{line}\n").as_bytes())
@@ -72,13 +72,13 @@ fn error(text: &str) -> Failed {
 struct Playing<'a> {
     directory: &'a Path,
     env: &'a Env,
-    parsed: Parsed,
+    parsed: ParsedAzlinCall,
 }
 
 impl Playing<'_> {
     fn play(&self) -> Result<u8, Failed> {
         let Answer::Begin { fault, resource_group, bare_list } =
-            self.ask(&Request::Begin { command: self.parsed.command.to_owned() })?
+            self.ask(&AzlinRequest::Begin { command: self.parsed.command.to_owned() })?
         else {
             return Err((BROKEN, "fake-azlin: no settings".to_owned()));
         };
@@ -117,12 +117,12 @@ impl Playing<'_> {
         }
     }
 
-    fn ask(&self, request: &Request) -> Result<Answer, Failed> {
+    fn ask(&self, request: &AzlinRequest) -> Result<Answer, Failed> {
         ask(self.directory, request).map_err(|error| (BROKEN, format!("fake-azlin: {error}")))
     }
 
     fn vms(&self) -> Result<Vec<Vm>, Failed> {
-        match self.ask(&Request::List)? {
+        match self.ask(&AzlinRequest::List)? {
             Answer::Vms(vms) => Ok(vms),
             _ => Err((BROKEN, "fake-azlin: no machines".to_owned())),
         }
@@ -153,7 +153,7 @@ impl Playing<'_> {
         let vm = Vm { name, resource_group, location, vm_size, public, ..Vm::default() };
         let name = vm.name.clone();
         let delay = if let Some(Fault::Slow(milliseconds)) = fault { milliseconds } else { 0 };
-        if let Answer::Exists = self.ask(&Request::Create { vm: Box::new(vm), delay })? {
+        if let Answer::Exists = self.ask(&AzlinRequest::Create { vm: Box::new(vm), delay })? {
             return Err(error(&format!("VM '{name}' already exists")));
         }
         match fault {
@@ -342,7 +342,7 @@ impl Playing<'_> {
                 return Ok(0);
             }
         }
-        if let Answer::NoSuchVm = self.ask(&Request::Delete { name: name.clone() })? {
+        if let Answer::NoSuchVm = self.ask(&AzlinRequest::Delete { name: name.clone() })? {
             say(&format!("VM '{name}' does not exist; nothing to delete."));
             return Ok(0);
         }
@@ -358,7 +358,7 @@ impl Playing<'_> {
 
     fn power(&self, on: bool) -> Result<u8, Failed> {
         let name = self.parsed.positionals[0].clone();
-        match self.ask(&Request::Power { name: name.clone(), on })? {
+        match self.ask(&AzlinRequest::Power { name: name.clone(), on })? {
             Answer::NoSuchVm => Err(error(&format!("VM '{name}' not found"))),
             _ => Ok(0),
         }

@@ -15,7 +15,7 @@ use crate::hosts::{Handle, Spec};
 
 /// What a call asks.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) enum Request {
+pub(super) enum AzlinRequest {
     /// The settings, and the fault that is this command's turn.
     Begin { command: String },
     /// All machines.
@@ -43,12 +43,12 @@ pub(super) enum Answer {
 pub(super) struct Service {
     pub(super) network: Handle,
     pub(super) directory: PathBuf,
-    pub(super) state: Mutex<State>,
+    pub(super) state: Mutex<AzlinServiceState>,
     pub(super) over: AtomicBool,
 }
 
 #[derive(Debug, Default)]
-pub(super) struct State {
+pub(super) struct AzlinServiceState {
     pub(super) vms: BTreeMap<String, Vm>,
     pub(super) faults: Vec<Fault>,
     pub(super) resource_group: Option<String>,
@@ -57,7 +57,7 @@ pub(super) struct State {
 }
 
 impl Service {
-    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+    pub(super) fn state(&self) -> MutexGuard<'_, AzlinServiceState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -82,17 +82,17 @@ impl Service {
         let _ = (&*stream).write_all(answer.as_bytes());
     }
 
-    fn act(&self, request: Request) -> Answer {
+    fn act(&self, request: AzlinRequest) -> Answer {
         match request {
-            Request::Begin { command } => {
+            AzlinRequest::Begin { command } => {
                 let mut state = self.state();
                 let turn = state.faults.iter().position(|fault| fault.is_for(&command));
                 let fault = turn.map(|turn| state.faults.remove(turn));
                 let (resource_group, bare_list) = (state.resource_group.clone(), state.bare_list);
                 Answer::Begin { fault, resource_group, bare_list }
             }
-            Request::List => Answer::Vms(self.vms()),
-            Request::Create { vm, delay } => {
+            AzlinRequest::List => Answer::Vms(self.vms()),
+            AzlinRequest::Create { vm, delay } => {
                 // It has its name from now on, as Azure sees it.
                 let mut known = false;
                 self.change(|vms| {
@@ -109,7 +109,7 @@ impl Service {
                 self.change(|vms| drop(vms.insert(vm.name.clone(), vm)));
                 Answer::Done
             }
-            Request::Delete { name } => {
+            AzlinRequest::Delete { name } => {
                 let known = self.state().vms.contains_key(&name);
                 if let Some(host) = self.network.find(&name).filter(|_| known) {
                     host.destroy();
@@ -117,7 +117,7 @@ impl Service {
                 self.change(|vms| drop(vms.remove(&name)));
                 if known { Answer::Done } else { Answer::NoSuchVm }
             }
-            Request::Power { name, on } => {
+            AzlinRequest::Power { name, on } => {
                 let Some(host) = self.network.find(&name) else { return Answer::NoSuchVm };
                 if on && !host.is_on() {
                     host.boot();
@@ -145,7 +145,7 @@ impl Service {
 }
 
 /// Asks the service whose files are in `directory`.
-pub(super) fn ask(directory: &Path, request: &Request) -> Result<Answer, String> {
+pub(super) fn ask(directory: &Path, request: &AzlinRequest) -> Result<Answer, String> {
     let fail = |error: std::io::Error| format!("{}: {error}", directory.display());
     let mut stream = UnixStream::connect(directory.join("socket")).map_err(fail)?;
     let line = serde_json::to_string(request).map_err(|error| error.to_string())?;

@@ -6,7 +6,7 @@
 use std::io::{self, IsTerminal, Read, Write};
 use std::process::ExitCode;
 
-use amplihack_testkit::amplifier::{Accepted, Call, read};
+use amplihack_testkit::amplifier::{Accepted, AmplifierCall, read};
 use amplihack_testkit::record::append_line;
 use amplihack_testkit::{Bytes, Record};
 use amplihack_utils::env::Env;
@@ -26,16 +26,16 @@ fn answer(env: &Env) -> io::Result<ExitCode> {
     let args: Vec<Bytes> = std::env::args_os().skip(1).map(Bytes::from).collect();
     let call = read(&args);
     let mut stdin = None;
-    if let Ok(Call::Run(accepted)) = &call {
+    if let Ok(AmplifierCall::Run(accepted)) = &call {
         stdin = prompt_from_stdin(accepted)?;
     }
     if let Some(log) = env.path("FAKE_AGENT_LOG") {
         Record::of_this_process(env, &[], stdin.clone())?.append(&log)?;
     }
     match call {
-        Ok(Call::Run(accepted)) => run(env, accepted, stdin),
-        Ok(Call::Version) => say("amplifier, version 0.1.0"),
-        Ok(Call::Help) => say("Usage: amplifier run [OPTIONS] [PROMPT]"),
+        Ok(AmplifierCall::Run(accepted)) => run(env, accepted, stdin),
+        Ok(AmplifierCall::Version) => say("amplifier, version 0.1.0"),
+        Ok(AmplifierCall::Help) => say("Usage: amplifier run [OPTIONS] [PROMPT]"),
         Err(error) => {
             writeln!(io::stderr(), "Usage: amplifier run [OPTIONS] [PROMPT]")?;
             writeln!(io::stderr(), "Try 'amplifier run --help' for help.\n\nError: {error}")?;

@@ -7,10 +7,11 @@ use std::ffi::OsString;
 use std::io::{self, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{ChildStdout, Command, ExitCode, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use amplihack_testkit::hooked::FakeHooks;
 use amplihack_testkit::procs;
 use amplihack_testkit::record::{self, Record, StdinKind};
 use amplihack_testkit::script::{Child, Kind, Script, StdinPlan, Step};
@@ -56,8 +57,9 @@ fn be_agent(env: &Env, args: &[OsString]) -> Outcome {
         writeln!(io::stdout(), "{line}")?;
         return Ok(ExitCode::from(script.version_exit));
     }
+    let mut hooks = (!script.without_hooks).then(|| FakeHooks::begin(env));
     for step in &script.steps {
-        if let Some(code) = act(step, stdin.as_deref())? {
+        if let Some(code) = act(step, stdin.as_deref(), hooks.as_mut())? {
             return Ok(code);
         }
     }
@@ -126,35 +128,83 @@ fn close_stdin() -> io::Result<()> {
     Ok(())
 }
 
-fn act(step: &Step, stdin: Option<&[u8]>) -> Result<Option<ExitCode>, Box<dyn std::error::Error>> {
+fn act(
+    step: &Step,
+    stdin: Option<&[u8]>,
+    hooks: Option<&mut FakeHooks>,
+) -> Result<Option<ExitCode>, Box<dyn std::error::Error>> {
     match step {
-        Step::Print(text) => put(io::stdout(), text.as_bytes())?,
+        Step::Print(text) => {
+            if let Some(hooks) = hooks {
+                hooks.before(text.as_bytes());
+            }
+            put(io::stdout(), text.as_bytes())?;
+        }
         Step::PrintError(text) => put(io::stderr(), text.as_bytes())?,
         Step::PrintBytes(count) => put(io::stdout(), &filler(*count))?,
         Step::PrintErrorBytes(count) => put(io::stderr(), &filler(*count))?,
         Step::EchoStdin => put(io::stdout(), stdin.unwrap_or_default())?,
         Step::SleepMs(wait) => sleep(Duration::from_millis(*wait)),
         Step::Child(child) => leave(child)?,
-        Step::Shell(text) => shell(text, stdin)?,
+        Step::Shell(text) => shell(text, stdin, hooks)?,
         Step::Die(name) => return Err(die(name)?.into()),
         Step::Exit(code) => return Ok(Some(ExitCode::from(*code))),
     }
     Ok(None)
 }
 
-/// Runs a shell that finds on its stdin what the agent has read there, or the agent's own stdin if it has read nothing.
-fn shell(text: &str, stdin: Option<&[u8]>) -> io::Result<()> {
+/// Runs a shell that finds on its stdin what the agent has read there, or the agent's own stdin if it has read nothing. Where its output is
+/// a stream of events, hooks hear of the calls in it.
+fn shell(text: &str, stdin: Option<&[u8]>, hooks: Option<&mut FakeHooks>) -> io::Result<()> {
+    let hooks = hooks.filter(|_| std::env::args().any(|argument| argument.contains("json")));
     let mut command = Command::new("/bin/sh");
     command.arg("-c").arg(text).env_remove(ARMED);
     if stdin.is_some() {
         command.stdin(Stdio::piped());
+    }
+    if hooks.is_some() {
+        command.stdout(Stdio::piped());
     }
     let mut child = command.spawn()?;
     if let (Some(mut pipe), Some(stdin)) = (child.stdin.take(), stdin) {
         // A shell that does not read it is none the worse for that.
         let _ = pipe.write_all(stdin);
     }
-    child.wait().map(drop)
+    match (hooks, child.stdout.take()) {
+        (Some(hooks), Some(output)) => forward(&mut child, output, hooks),
+        _ => child.wait().map(drop),
+    }
+}
+
+/// Prints what `child` prints, until it has ended and nothing more comes: what it leaves in the background may hold its output open.
+fn forward(
+    child: &mut std::process::Child,
+    mut output: ChildStdout,
+    hooks: &mut FakeHooks,
+) -> io::Result<()> {
+    // What the shell leaves in the background may hold its output open for ever.
+    rustix::io::ioctl_fionbio(&output, true)?;
+    let mut bytes = vec![0; 65536];
+    loop {
+        // Looked at before the output: all that an ended shell has written is there to be read.
+        let has_ended = child.try_wait()?.is_some();
+        loop {
+            match output.read(&mut bytes) {
+                Ok(0) => return child.wait().map(drop),
+                Ok(count) => {
+                    hooks.before(&bytes[..count]);
+                    put(io::stdout(), &bytes[..count])?;
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        if has_ended {
+            return Ok(());
+        }
+        sleep(Duration::from_millis(2));
+    }
 }
 
 fn put(mut stream: impl Write, bytes: &[u8]) -> io::Result<()> {

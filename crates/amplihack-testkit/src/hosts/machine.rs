@@ -14,7 +14,7 @@ use crate::procs::Process;
 
 /// How many connections and sessions a host's ssh server takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Limits {
+pub enum HostLimits {
     /// As distributed: `MaxStartups 10:30:100`, `MaxSessions 10`.
     #[default]
     Stock,
@@ -25,7 +25,7 @@ pub enum Limits {
 /// What a new host has.
 #[derive(Debug, Clone, Default)]
 pub struct Spec {
-    limits: Limits,
+    limits: HostLimits,
     disk_mib: Option<u32>,
     binds: Vec<(PathBuf, String)>,
 }
@@ -33,7 +33,7 @@ pub struct Spec {
 impl Spec {
     /// The ssh server's limits.
     #[must_use]
-    pub fn limits(mut self, limits: Limits) -> Self {
+    pub fn limits(mut self, limits: HostLimits) -> Self {
         self.limits = limits;
         self
     }
@@ -113,8 +113,8 @@ impl Machine {
         assert!(on.is_none(), "{} runs already", self.name);
         let log = network.directory.path().join("logs").join(&self.name);
         let limits = match self.spec.limits {
-            Limits::Stock => "MaxStartups 10:30:100\nMaxSessions 10",
-            Limits::Generous => "MaxStartups 1000:30:2000\nMaxSessions 1000",
+            HostLimits::Stock => "MaxStartups 10:30:100\nMaxSessions 10",
+            HostLimits::Generous => "MaxStartups 1000:30:2000\nMaxSessions 1000",
         };
         let binds = self.spec.binds.iter().map(|(from, to)| format!("{}\t{to}\n", from.display()));
         let binds: Vec<String> = binds.collect();

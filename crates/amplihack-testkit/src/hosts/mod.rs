@@ -10,7 +10,7 @@ mod namespace;
 mod prepare;
 
 pub use host::Host;
-pub use machine::{Limits, Spec};
+pub use machine::{HostLimits, Spec};
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};

@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-use super::{Case, Draw};
+use super::{Draw, SecretCase};
 
 /// One file for each kind of look-alike, drawn with `seed`.
-pub fn look_alikes(seed: u64) -> Vec<Case> {
+pub fn look_alikes(seed: u64) -> Vec<SecretCase> {
     let mut cases = hashes(&mut Draw::new(seed + 10));
     cases.extend(placeholders());
     cases.extend(code());
@@ -13,8 +13,8 @@ pub fn look_alikes(seed: u64) -> Vec<Case> {
     cases
 }
 
-fn hashes(draw: &mut Draw) -> Vec<Case> {
-    let case = Case::alike;
+fn hashes(draw: &mut Draw) -> Vec<SecretCase> {
+    let case = SecretCase::alike;
     vec![
         case(
             "uuid",
@@ -181,8 +181,8 @@ fn minified(draw: &mut Draw) -> String {
     text + "\n"
 }
 
-fn placeholders() -> Vec<Case> {
-    let case = Case::alike;
+fn placeholders() -> Vec<SecretCase> {
+    let case = SecretCase::alike;
     vec![
         case(
             "angle brackets",
@@ -300,8 +300,8 @@ fn placeholders() -> Vec<Case> {
     ]
 }
 
-fn code() -> Vec<Case> {
-    let case = Case::alike;
+fn code() -> Vec<SecretCase> {
+    let case = SecretCase::alike;
     vec![
         case(
             "function call",
@@ -416,8 +416,8 @@ fn code() -> Vec<Case> {
     ]
 }
 
-fn words() -> Vec<Case> {
-    let case = Case::alike;
+fn words() -> Vec<SecretCase> {
+    let case = SecretCase::alike;
     vec![
         case(
             "prose about tokens",

@@ -1,10 +1,10 @@
 //! The second corpus: what the first one has in other surroundings, and what only looks like it.
 
-use super::{Case, Draw};
+use super::{Draw, SecretCase};
 
 /// What the first corpus has, elsewhere.
-pub(super) fn surroundings(draw: &mut Draw) -> Vec<Case> {
-    let case = Case::real;
+pub(super) fn surroundings(draw: &mut Draw) -> Vec<SecretCase> {
+    let case = SecretCase::real;
     vec![
         case(
             "systemd unit",
@@ -186,8 +186,8 @@ pub(super) fn surroundings(draw: &mut Draw) -> Vec<Case> {
 }
 
 /// What only looks like one.
-pub(super) fn alike(draw: &mut Draw) -> Vec<Case> {
-    let case = Case::alike;
+pub(super) fn alike(draw: &mut Draw) -> Vec<SecretCase> {
+    let case = SecretCase::alike;
     vec![
         case(
             "helm lookup",

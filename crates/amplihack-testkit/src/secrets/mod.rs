@@ -19,7 +19,7 @@ pub use unseen::unseen;
 
 /// One file.
 #[derive(Debug, Clone)]
-pub struct Case {
+pub struct SecretCase {
     /// What is in it.
     pub kind: &'static str,
     /// Where it is, below a repository.
@@ -33,7 +33,7 @@ pub struct Case {
 /// Where a template has its credential.
 const PLACE: char = '§';
 
-impl Case {
+impl SecretCase {
     /// `template` with `secret` in the place of `§`.
     fn real(kind: &'static str, path: &'static str, template: &str, secret: String) -> Self {
         assert!(template.contains(PLACE), "{kind} has no place for its secret");

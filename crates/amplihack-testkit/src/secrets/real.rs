@@ -1,10 +1,10 @@
 //! Files of a project with one credential each.
 
 use super::settings::{keys, settings};
-use super::{Case, Draw};
+use super::{Draw, SecretCase};
 
 /// One file for each kind of credential, drawn with `seed`.
-pub fn real(seed: u64) -> Vec<Case> {
+pub fn real(seed: u64) -> Vec<SecretCase> {
     let mut cases = clouds(&mut Draw::new(seed));
     cases.extend(forges(&mut Draw::new(seed + 1)));
     cases.extend(models(&mut Draw::new(seed + 2)));
@@ -14,8 +14,8 @@ pub fn real(seed: u64) -> Vec<Case> {
     cases
 }
 
-fn clouds(draw: &mut Draw) -> Vec<Case> {
-    let case = Case::real;
+fn clouds(draw: &mut Draw) -> Vec<SecretCase> {
+    let case = SecretCase::real;
     vec![
         case(
             "aws access key",
@@ -129,8 +129,8 @@ fn clouds(draw: &mut Draw) -> Vec<Case> {
     ]
 }
 
-fn forges(draw: &mut Draw) -> Vec<Case> {
-    let case = Case::real;
+fn forges(draw: &mut Draw) -> Vec<SecretCase> {
+    let case = SecretCase::real;
     vec![
         case(
             "github classic token",
@@ -237,8 +237,8 @@ fn forges(draw: &mut Draw) -> Vec<Case> {
     ]
 }
 
-fn models(draw: &mut Draw) -> Vec<Case> {
-    let case = Case::real;
+fn models(draw: &mut Draw) -> Vec<SecretCase> {
+    let case = SecretCase::real;
     vec![
         case(
             "anthropic key",
@@ -285,8 +285,8 @@ fn models(draw: &mut Draw) -> Vec<Case> {
     ]
 }
 
-fn services(draw: &mut Draw) -> Vec<Case> {
-    let case = Case::real;
+fn services(draw: &mut Draw) -> Vec<SecretCase> {
+    let case = SecretCase::real;
     vec![
         case(
             "slack bot token",

@@ -1,9 +1,9 @@
 //! Keys that are files, and credentials that only their names show.
 
-use super::{Case, Draw};
+use super::{Draw, SecretCase};
 
-pub(super) fn keys(draw: &mut Draw) -> Vec<Case> {
-    let case = Case::real;
+pub(super) fn keys(draw: &mut Draw) -> Vec<SecretCase> {
+    let case = SecretCase::real;
     let pem = |name: &str, head: &str, body: String| {
         format!("-----BEGIN {name} KEY-----\n{head}{body}\n-----END {name} KEY-----")
     };
@@ -75,8 +75,8 @@ pub(super) fn keys(draw: &mut Draw) -> Vec<Case> {
     ]
 }
 
-pub(super) fn settings(draw: &mut Draw) -> Vec<Case> {
-    let case = Case::real;
+pub(super) fn settings(draw: &mut Draw) -> Vec<SecretCase> {
+    let case = SecretCase::real;
     vec![
         case(
             "password in .env",

@@ -1,10 +1,10 @@
 //! A second corpus: other kinds and other surroundings, written when the scanner's rules were done, and before they were mended by it.
 
 use super::elsewhere::{alike, surroundings};
-use super::{Case, Draw};
+use super::{Draw, SecretCase};
 
 /// Credentials and look-alikes, drawn with `seed`.
-pub fn unseen(seed: u64) -> Vec<Case> {
+pub fn unseen(seed: u64) -> Vec<SecretCase> {
     let mut cases = providers(&mut Draw::new(seed + 20));
     cases.extend(named(&mut Draw::new(seed + 21)));
     cases.extend(surroundings(&mut Draw::new(seed + 22)));
@@ -13,8 +13,8 @@ pub fn unseen(seed: u64) -> Vec<Case> {
 }
 
 /// Credentials whose shape tells whose they are.
-fn providers(draw: &mut Draw) -> Vec<Case> {
-    let case = Case::real;
+fn providers(draw: &mut Draw) -> Vec<SecretCase> {
+    let case = SecretCase::real;
     vec![
         case(
             "1password service account",
@@ -246,8 +246,8 @@ fn providers(draw: &mut Draw) -> Vec<Case> {
 }
 
 /// Credentials that a provider's name and an assignment tell.
-fn named(draw: &mut Draw) -> Vec<Case> {
-    let case = Case::real;
+fn named(draw: &mut Draw) -> Vec<SecretCase> {
+    let case = SecretCase::real;
     vec![
         case("algolia admin key", "search.js", "const algoliaAdminApiKey = \"§\";\n", draw.hex(32)),
         case("alibaba secret", "oss.env", "ALIBABA_CLOUD_ACCESS_KEY_SECRET=§\n", draw.lower(30)),

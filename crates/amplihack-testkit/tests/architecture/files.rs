@@ -1,15 +1,21 @@
-//! What every file of the repository keeps to, and the closed list of utils' modules.
+//! What every file of the repository keeps to, and the files that `ARCHITECTURE.md` names.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
+use crate::source::Source;
 use crate::{none, sources, tracked};
 
 /// The longest a Rust file may be, unless it is a test's whose first comment says why.
 const LINES: usize = 600;
 /// Half of all Rust files are no longer than this.
 const MEDIAN: usize = 200;
+/// "Where to look" has at least as many behaviors.
+const BEHAVIORS: usize = 10;
+/// Words in front of a name where it is defined.
+const DEFINING: &[&str] = &["fn", "struct", "enum", "trait", "type", "const", "static", "mod"];
 
-fn read(path: impl AsRef<std::path::Path>) -> String {
+fn read(path: impl AsRef<Path>) -> String {
     let path = amplihack_testkit::workspace().join(path);
     String::from_utf8_lossy(
         &std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display())),
@@ -89,6 +95,55 @@ fn where_to_add_things_names_files_that_exist() {
     assert!(files.len() > 30, "{files:?}");
     let missing = files.into_iter().filter(|file| !amplihack_testkit::workspace().join(file).exists());
     none("ARCHITECTURE.md names a file that does not exist", missing.map(str::to_owned));
+}
+
+/// Breaches of a row of "Where to look": its file does not exist, or does not define a name of the last cell.
+fn row_breaches(row: &str, sources: &[Source]) -> Vec<String> {
+    let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+    let ["", _, file, names, ""] = &cells[..] else { return vec![format!("not three cells: {row}")] };
+    let file = file.trim_matches('`');
+    let Some(source) = sources.iter().find(|source| source.path == Path::new(file)) else {
+        return vec![format!("no such file: {row}")];
+    };
+    let names: Vec<&str> = names.split('`').skip(1).step_by(2).flat_map(|name| name.split("::")).collect();
+    if names.is_empty() {
+        return vec![format!("no name: {row}")];
+    }
+    let is_defined =
+        |name: &str| DEFINING.iter().any(|word| !source.places(&format!("{word} {name}")).is_empty());
+    let missing = names.into_iter().filter(|name| !is_defined(name));
+    missing.map(|name| format!("{file} does not define {name}")).collect()
+}
+
+#[test]
+fn where_to_look_names_what_its_files_define() {
+    let document = read("ARCHITECTURE.md");
+    let section = document.split("\n## Where to look\n").nth(1).and_then(|rest| rest.split("\n## ").next());
+    let lines = section.expect("ARCHITECTURE.md says where to look").lines();
+    let below_head = lines.skip_while(|line| !line.starts_with("|---")).skip(1);
+    let rows: Vec<&str> = below_head.take_while(|line| line.starts_with('|')).collect();
+    assert!(rows.len() >= BEHAVIORS, "only {} behaviors: {rows:?}", rows.len());
+    let sources = sources();
+    none("\"Where to look\" misleads", rows.into_iter().flat_map(|row| row_breaches(row, &sources)));
+}
+
+#[test]
+fn a_misleading_row_is_found() {
+    let sources = [Source::read("crates/amplihack-testkit/tests/architecture/source.rs".into())];
+    let file = sources[0].path.display();
+    for (cells, is_right) in [
+        (format!("`{file}` | `Source::read`, `has_word`"), true),
+        (format!("`{file}` | `Source::read_word`"), false),
+        // A part of a name, and one that stands in a string only.
+        (format!("`{file}` | `has`"), false),
+        (format!("`{file}` | `a`"), false),
+        (format!("`{file}` | its functions"), false),
+        (format!("`{file}`"), false),
+        ("`crates/source.rs` | `Source::read`".to_owned(), false),
+    ] {
+        let breaches = row_breaches(&format!("| Words are found | {cells} |"), &sources);
+        assert_eq!(breaches.is_empty(), is_right, "{cells}: {breaches:?}");
+    }
 }
 
 #[test]

@@ -73,9 +73,12 @@ fn hosts_hooks_have_one_reader() {
     none("a host's hook is read outside amplihack-hooks", elsewhere("crates/amplihack-hooks", OF_HOOKS));
 }
 
-/// Where hooks make a verdict themselves: nothing could be judged, so it is denied; another program judged; a person decided.
+/// Where hooks make a verdict themselves: nothing could be judged, so it is denied or asked about; another program judged; a person decided.
 const HOOKS_VERDICTS: &[&str] = &[
+    "crates/amplihack-hooks/src/aggregate/script.rs",
     "crates/amplihack-hooks/src/events/mod.rs",
+    "crates/amplihack-hooks/src/events/pre_tool.rs",
+    "crates/amplihack-hooks/src/events/skill.rs",
     "crates/amplihack-hooks/src/guard/mod.rs",
     "crates/amplihack-hooks/src/xpia/mod.rs",
 ];
@@ -120,8 +123,8 @@ const ENDS: &[(&str, &str)] = &[
     ("RunEnd", "crates/amplihack-session/src/run_end.rs"),
     ("RunOutcome", "crates/amplihack-agent/src/event/outcome.rs"),
     ("CliEnd", "crates/amp-sdk/src/error.rs"),
-    ("RecordedEnd", "crates/amplihack-orchestration/src/journal/story.rs"),
-    ("Outcome", "crates/amplihack-launcher/src/install/mod.rs"),
+    ("RecordedEnd", "crates/amplihack-orchestration/src/journal/run_state.rs"),
+    ("FileOutcome", "crates/amplihack-launcher/src/install/mod.rs"),
     ("BaselineOutcome", "crates/amplihack-orchestration/src/verify/baseline.rs"),
 ];
 

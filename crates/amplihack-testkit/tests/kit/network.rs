@@ -4,7 +4,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use amplihack_testkit::hosts::{Limits, Spec};
+use amplihack_testkit::hosts::{HostLimits, Spec};
 use amplihack_testkit::{Network, Run, Sandbox, procs, programs};
 
 /// Options by which ssh notices within seconds that nobody answers.
@@ -13,7 +13,7 @@ const IMPATIENT: &[&str] = &["-oConnectTimeout=1", "-oServerAliveInterval=1", "-
 #[test]
 fn plain_ssh_reaches_hosts_that_are_machines_of_their_own() {
     let Some(network) = Network::new() else { return };
-    let (a, b) = (network.host("a"), network.host_with("b", Spec::default().limits(Limits::Generous)));
+    let (a, b) = (network.host("a"), network.host_with("b", Spec::default().limits(HostLimits::Generous)));
     let look = "whoami; id -u; hostname; echo $PATH $HOME; pwd; ls /; cat /etc/hostname";
     let mut ssh = Command::new("ssh");
     ssh.args(["a", look]).env_clear().env("PATH", "/usr/bin:/bin");

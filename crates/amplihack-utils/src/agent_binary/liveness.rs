@@ -1,4 +1,4 @@
-//! Which launching processes still live, told by their ids and start times, and which of them a process descends from.
+//! Launching processes that still live, told by their ids and start times, and those of them from which a process descends.
 
 use std::path::PathBuf;
 
@@ -7,24 +7,24 @@ use crate::env::Env;
 use crate::launcher_context::{SessionContext, SessionId, launches_of, may_have_launches};
 use crate::sys;
 
-/// How many processes are looked at on the way up from the one that asks.
+/// Number of processes that are looked at on the way up from the one that asks.
 pub(crate) const MAX_ANCESTORS: usize = 64;
 
 /// The launch that a process descends from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AncestorLaunch {
-    /// Its agent.
+    /// Agent of the launch.
     pub agent: AgentBinary,
-    /// Its session; `None` if the launcher runs several of that agent and nothing tells which one it is.
+    /// Session of the launch; `None` if the launcher runs several of that agent and nothing tells which one it is.
     pub session: Option<SessionId>,
 }
 
-/// What the resolver asks about processes. A trait, so that tests can answer.
-pub trait Liveness {
-    /// Whether the launcher of `session` is known to have ended. `false` if that cannot be found out.
+/// Questions of the resolver about processes. A trait, so that tests can answer.
+pub trait LaunchLiveness {
+    /// Reports whether the launcher of `session` is known to have ended. `false` if that cannot be found out.
     fn launcher_ended(&self, session: &SessionId) -> bool;
 
-    /// Whether process `pid` lives and, if `start_time` is given (clock ticks since boot), is still the same one.
+    /// Reports whether process `pid` lives and, if `start_time` is given (clock ticks since boot), is still that process.
     fn process_lives(&self, pid: u32, start_time: Option<u64>) -> bool;
 
     /// The launch, still running, whose launcher is the nearest ancestor of this process that has one.
@@ -35,18 +35,18 @@ pub trait Liveness {
 
 /// The truth: session files under `$AMPLIHACK_HOME`, and `/proc`.
 #[derive(Debug, Clone)]
-pub struct System {
+pub struct SystemLiveness {
     home: Option<PathBuf>,
 }
 
-impl System {
+impl SystemLiveness {
     /// Looks below the home directory that `env` names.
     pub fn new(env: &Env) -> Self {
         Self { home: env.amplihack_home() }
     }
 }
 
-impl Liveness for System {
+impl LaunchLiveness for SystemLiveness {
     /// A session without a context file has ended: a launch writes it before its agent starts, and removes it at its
     /// end. A file that cannot be read proves nothing.
     fn launcher_ended(&self, session: &SessionId) -> bool {
@@ -62,21 +62,21 @@ impl Liveness for System {
     }
 
     fn process_lives(&self, pid: u32, expected: Option<u64>) -> bool {
-        let found = sys::living(pid).map(|process| process.start_time);
+        let found = sys::living_process(pid).map(|process| process.start_time);
         found.is_some_and(|found| expected.is_none_or(|expected| expected == found))
     }
 
-    /// Where no launch runs, this is one look at a directory that is not there.
+    /// Looks at one directory that is not there, where no launch runs.
     fn nearest_ancestor(&self) -> Option<AncestorLaunch> {
         if self.home.as_deref().is_some_and(|home| !may_have_launches(home)) {
             return None;
         }
-        let ancestors = sys::ancestors(MAX_ANCESTORS);
+        let list_ancestors = sys::list_ancestors(MAX_ANCESTORS);
         // A process whose environment was cleared has no home of its own.
-        let above = || ancestors.iter().find_map(|above| Env::of_process(above.pid)?.amplihack_home());
+        let above = || list_ancestors.iter().find_map(|above| Env::of_process(above.pid)?.amplihack_home());
         let home = self.home.clone().or_else(above)?;
         let mut below = vec![std::process::id()];
-        for above in &ancestors {
+        for above in &list_ancestors {
             let launches = launches_of(&home, above.pid, above.start_time);
             if !launches.is_empty() {
                 return one_of(launches, &below);
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn a_process_lives_until_it_ends_also_before_it_is_reaped() {
-        let system = System { home: None };
+        let system = SystemLiveness { home: None };
         let mut child = Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
         let started = sys::start_time(child.id()).unwrap();
         assert!(system.process_lives(child.id(), None));
@@ -149,7 +149,7 @@ mod tests {
     #[test]
     fn the_launch_above_is_that_of_an_ancestor_and_not_ones_own() {
         let dir = tempfile::tempdir().unwrap();
-        let system = System::new(&Env::empty().with("AMPLIHACK_HOME", dir.path()));
+        let system = SystemLiveness::new(&Env::empty().with_variable("AMPLIHACK_HOME", dir.path()));
         let own = SessionId::parse("own").unwrap();
         SessionContext::of_this_process(AgentBinary::Claude, dir.path()).write(dir.path(), &own).unwrap();
         assert_eq!(system.nearest_ancestor(), None, "no process is its own ancestor");
@@ -163,7 +163,7 @@ mod tests {
     #[test]
     fn of_several_launches_of_one_launcher_only_what_they_agree_on_is_known() {
         let dir = tempfile::tempdir().unwrap();
-        let system = System::new(&Env::empty().with("AMPLIHACK_HOME", dir.path()));
+        let system = SystemLiveness::new(&Env::empty().with_variable("AMPLIHACK_HOME", dir.path()));
         launched_above(dir.path(), &[("s1", AgentBinary::Codex), ("s2", AgentBinary::Codex)]);
         let alike = AncestorLaunch { agent: AgentBinary::Codex, session: None };
         assert_eq!(system.nearest_ancestor(), Some(alike));
@@ -174,7 +174,7 @@ mod tests {
     #[test]
     fn a_launcher_has_ended_only_on_evidence() {
         let dir = tempfile::tempdir().unwrap();
-        let system = System::new(&Env::empty().with("AMPLIHACK_HOME", dir.path()));
+        let system = SystemLiveness::new(&Env::empty().with_variable("AMPLIHACK_HOME", dir.path()));
         let id = SessionId::parse("s1").unwrap();
         assert!(system.launcher_ended(&id), "removed at its end");
 
@@ -187,6 +187,6 @@ mod tests {
 
         std::fs::write(dir.path().join("sessions/s1/context.json"), "{").unwrap();
         assert!(!system.launcher_ended(&id), "unreadable is unknown");
-        assert!(!System::new(&Env::empty()).launcher_ended(&id), "nowhere to look is unknown");
+        assert!(!SystemLiveness::new(&Env::empty()).launcher_ended(&id), "nowhere to look is unknown");
     }
 }

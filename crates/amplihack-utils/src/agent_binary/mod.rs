@@ -1,4 +1,4 @@
-//! Which agent is in charge: the one enumeration of agents, and the one resolver.
+//! Agent in charge: the one enumeration of agents, and the one resolver.
 
 mod liveness;
 mod resolve;
@@ -10,12 +10,13 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use liveness::MAX_ANCESTORS;
-pub use liveness::{AncestorLaunch, Liveness, System};
+pub use liveness::{AncestorLaunch, LaunchLiveness, SystemLiveness};
 pub(crate) use resolve::runtime_root;
 pub use resolve::{
-    ENV_VAR, MARK_VAR, Resolved, Source, has_context_file, mark, resolve, resolve_in, resolve_with_source,
+    AgentSource, ENV_VAR, MARK_VAR, ResolvedAgent, has_context_file, mark_value, resolve, resolve_in,
+    resolve_with_source,
 };
-pub use validate::{MAX_NAME_BYTES, Rejected, validate};
+pub use validate::{AgentNameError, MAX_NAME_BYTES, validate_name};
 
 /// The agents that amplihack knows. The only enumeration of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -44,7 +45,7 @@ impl AgentBinary {
     /// The agent when nothing else says which.
     pub const DEFAULT: Self = Self::Copilot;
 
-    /// Its name: command, value of `AMPLIHACK_AGENT_BINARY`, key in files.
+    /// Returns the agent's name: command, value of `AMPLIHACK_AGENT_BINARY`, key in files.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Claude => "claude",
@@ -57,7 +58,7 @@ impl AgentBinary {
     }
 
     /// All names, for messages: `claude, copilot, …`.
-    pub fn names() -> String {
+    pub fn all_names() -> String {
         Self::ALL.map(Self::name).join(", ")
     }
 
@@ -68,11 +69,11 @@ impl AgentBinary {
 }
 
 impl FromStr for AgentBinary {
-    type Err = Rejected;
+    type Err = AgentNameError;
 
-    /// Reads a name by [`validate`].
-    fn from_str(name: &str) -> Result<Self, Rejected> {
-        validate(name)
+    /// Reads a name by [`validate_name`].
+    fn from_str(name: &str) -> Result<Self, AgentNameError> {
+        validate_name(name)
     }
 }
 

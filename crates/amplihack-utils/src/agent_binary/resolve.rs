@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 
-use super::{AgentBinary, AncestorLaunch, Liveness, Rejected, System, validate};
+use super::{AgentBinary, AgentNameError, AncestorLaunch, LaunchLiveness, SystemLiveness, validate_name};
 use crate::env::Env;
-use crate::fs::{RealDirectory, Stop, present, real_directory, walk};
+use crate::fs::{RealDirectory, WalkStop, is_present, real_directory, walk_up};
 use crate::launcher_context::{FILE_NAME, RELATIVE_PATH, SessionId, read};
 use crate::sabotage;
 
@@ -19,14 +19,14 @@ pub const ENV_VAR: &str = "AMPLIHACK_AGENT_BINARY";
 pub const MARK_VAR: &str = "AMPLIHACK_AGENT_BINARY_SET";
 
 /// The value of [`MARK_VAR`] by which the launch `session` marks `agent` as its own setting.
-pub fn mark(session: &SessionId, agent: AgentBinary) -> String {
+pub fn mark_value(session: &SessionId, agent: AgentBinary) -> String {
     format!("{session}:{agent}")
 }
 
-/// Where an answer came from. The order is the precedence: the smaller source is asked first.
+/// Source of an answer. The order is the precedence: the smaller source is asked first.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
-pub enum Source {
+pub enum AgentSource {
     /// [`ENV_VAR`], set by hand or by a launch that still runs.
     Env,
     /// The nearest launch, still running, whose launcher is an ancestor of the process that asks.
@@ -41,7 +41,7 @@ pub enum Source {
     Default,
 }
 
-impl Source {
+impl AgentSource {
     /// Stable `snake_case` name for programs.
     pub const fn name(&self) -> &'static str {
         match self {
@@ -63,7 +63,7 @@ impl Source {
     }
 }
 
-impl fmt::Display for Source {
+impl fmt::Display for AgentSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Env => f.write_str(ENV_VAR),
@@ -77,21 +77,21 @@ impl fmt::Display for Source {
 
 /// The agent in charge, and how that is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Resolved {
+pub struct ResolvedAgent {
     /// The agent.
     pub agent: AgentBinary,
-    /// Where the answer came from.
-    pub source: Source,
+    /// Source of the answer.
+    pub source: AgentSource,
     /// The launch that said so, if one did.
     pub session: Option<SessionId>,
 }
 
-impl Resolved {
+impl ResolvedAgent {
     fn default_agent() -> Self {
-        if sabotage::active("routing-default") {
-            return Self { agent: AgentBinary::Claude, source: Source::Default, session: None };
+        if sabotage::is_active("routing-default") {
+            return Self { agent: AgentBinary::Claude, source: AgentSource::Default, session: None };
         }
-        Self { agent: AgentBinary::DEFAULT, source: Source::Default, session: None }
+        Self { agent: AgentBinary::DEFAULT, source: AgentSource::Default, session: None }
     }
 }
 
@@ -108,9 +108,9 @@ pub fn resolve(cwd: impl AsRef<Path>) -> AgentBinary {
 /// The agent in charge of a process that works in `cwd`, and where the answer came from.
 ///
 /// Reads this process's environment, and the truth about other processes; [`resolve_in`] has the rules.
-pub fn resolve_with_source(cwd: impl AsRef<Path>) -> Resolved {
+pub fn resolve_with_source(cwd: impl AsRef<Path>) -> ResolvedAgent {
     let env = Env::from_process();
-    resolve_in(cwd.as_ref(), &env, &System::new(&env), Timestamp::now())
+    resolve_in(cwd.as_ref(), &env, &SystemLiveness::new(&env), Timestamp::now())
 }
 
 /// The rules of the resolver. The first of these that applies is the answer:
@@ -128,110 +128,118 @@ pub fn resolve_with_source(cwd: impl AsRef<Path>) -> Resolved {
 ///
 /// A file of step 3 or 4 that is there but cannot be used (unreadable, too large, too deep, leading outside, naming no
 /// agent, stale) is *the* file all the same: it is warned about and the answer is step 6, not step 5.
-pub fn resolve_in(cwd: &Path, env: &Env, live: &dyn Liveness, now: Timestamp) -> Resolved {
-    if sabotage::active("routing-cleared-environment") && env.get("HOME").is_none()
-        || sabotage::active("routing-tmux") && env.get("TMUX").is_some()
-        || sabotage::active("routing-setsid")
+pub fn resolve_in(cwd: &Path, env: &Env, live: &dyn LaunchLiveness, now: Timestamp) -> ResolvedAgent {
+    if sabotage::is_active("routing-cleared-environment") && env.get("HOME").is_none()
+        || sabotage::is_active("routing-tmux") && env.get("TMUX").is_some()
+        || sabotage::is_active("routing-setsid")
             && rustix::process::getsid(None) == Ok(rustix::process::getpid())
-        || sabotage::active("routing-stripped-variable")
+        || sabotage::is_active("routing-stripped-variable")
             && env.get(MARK_VAR).is_some()
             && env.get(ENV_VAR).is_none()
     {
-        return Resolved::default_agent();
+        return ResolvedAgent::default_agent();
     }
     let cached = match from_environment(env, live) {
-        Some(_) if sabotage::active("routing-environment-first") && present(&cwd.join(RELATIVE_PATH)) => None,
-        Some(found) if found.source == Source::Env => return found,
+        Some(_)
+            if sabotage::is_active("routing-environment-first") && is_present(&cwd.join(RELATIVE_PATH)) =>
+        {
+            None
+        }
+        Some(found) if found.source == AgentSource::Env => return found,
         cached => cached,
     };
-    let above = live.nearest_ancestor().filter(|_| !sabotage::active("routing-living-outer-launch"));
+    let above = live.nearest_ancestor().filter(|_| !sabotage::is_active("routing-living-outer-launch"));
     if let Some(AncestorLaunch { agent, session }) = above {
-        return Resolved { agent, source: Source::Ancestor, session };
+        return ResolvedAgent { agent, source: AgentSource::Ancestor, session };
     }
     match from_file(cwd, env, live, now) {
         Ok(Some(found)) => found,
-        Ok(None) if sabotage::active("routing-nothing-found") => {
-            Resolved { agent: AgentBinary::Amp, ..Resolved::default_agent() }
+        Ok(None) if sabotage::is_active("routing-nothing-found") => {
+            ResolvedAgent { agent: AgentBinary::Amp, ..ResolvedAgent::default_agent() }
         }
-        Ok(None) => cached.unwrap_or(Resolved::default_agent()),
-        Err(Unusable) if sabotage::active("routing-invalid-file") => {
-            Resolved { agent: AgentBinary::Claude, ..Resolved::default_agent() }
+        Ok(None) => cached.unwrap_or(ResolvedAgent::default_agent()),
+        Err(UnusableContextFile) if sabotage::is_active("routing-invalid-file") => {
+            ResolvedAgent { agent: AgentBinary::Claude, ..ResolvedAgent::default_agent() }
         }
-        Err(Unusable) => Resolved::default_agent(),
+        Err(UnusableContextFile) => ResolvedAgent::default_agent(),
     }
 }
 
-fn from_environment(env: &Env, live: &dyn Liveness) -> Option<Resolved> {
+fn from_environment(env: &Env, live: &dyn LaunchLiveness) -> Option<ResolvedAgent> {
     let raw = env.get(ENV_VAR)?;
-    if sabotage::active("routing-one-command") && env.get(MARK_VAR).is_none() {
+    if sabotage::is_active("routing-one-command") && env.get(MARK_VAR).is_none() {
         return None;
     }
-    let agent = match validate(raw) {
+    let agent = match validate_name(raw) {
         Ok(agent) => agent,
-        Err(Rejected::Empty) if sabotage::active("routing-empty-variable") => AgentBinary::DEFAULT,
-        Err(Rejected::Empty) => return None,
-        Err(_) if sabotage::active("routing-invalid-variable") => AgentBinary::DEFAULT,
-        Err(_) if sabotage::active("routing-rejected-warning") => return None,
-        Err(reason) if sabotage::active("routing-value-in-message") => {
+        Err(AgentNameError::Empty) if sabotage::is_active("routing-empty-variable") => AgentBinary::DEFAULT,
+        Err(AgentNameError::Empty) => return None,
+        Err(_) if sabotage::is_active("routing-invalid-variable") => AgentBinary::DEFAULT,
+        Err(_) if sabotage::is_active("routing-rejected-warning") => return None,
+        Err(reason) if sabotage::is_active("routing-value-in-message") => {
             tracing::warn!("ignored: {raw:?} names no agent ({reason})");
             return None;
         }
         Err(reason) => {
-            tracing::warn!(variable = ENV_VAR, value = %shortened(raw), reason = %reason, "ignored: names no agent");
+            tracing::warn!(variable = ENV_VAR, value = %shorten_value(raw), reason = %reason, "ignored: names no agent");
             return None;
         }
     };
     let session = marked_session(env, agent);
     let mut ended = session.as_ref().is_some_and(|session| live.launcher_ended(session));
-    ended &= !sabotage::active("routing-stale-cache");
-    ended |= sabotage::active("routing-by-hand") && env.get(MARK_VAR).is_some();
-    Some(Resolved { agent, source: if ended { Source::StaleCache } else { Source::Env }, session })
+    ended &= !sabotage::is_active("routing-stale-cache");
+    ended |= sabotage::is_active("routing-by-hand") && env.get(MARK_VAR).is_some();
+    Some(ResolvedAgent {
+        agent,
+        source: if ended { AgentSource::StaleCache } else { AgentSource::Env },
+        session,
+    })
 }
 
 /// The launch that set [`ENV_VAR`] to `agent`. `None` if a person did, since or instead.
 fn marked_session(env: &Env, agent: AgentBinary) -> Option<SessionId> {
     let (session, name) = env.text(MARK_VAR)?.split_once(':')?;
-    if validate(name) == Ok(agent) { SessionId::parse(session).ok() } else { None }
+    if validate_name(name) == Ok(agent) { SessionId::parse(session).ok() } else { None }
 }
 
 /// There is a context file, and it says nothing that may be believed.
-struct Unusable;
+struct UnusableContextFile;
 
-/// Whether a context file stands where [`resolve_in`] looks, be it usable or not.
-pub fn has_context_file(cwd: &Path, env: &Env, live: &dyn Liveness, now: Timestamp) -> bool {
+/// Reports whether a context file stands where [`resolve_in`] looks, be it usable or not.
+pub fn has_context_file(cwd: &Path, env: &Env, live: &dyn LaunchLiveness, now: Timestamp) -> bool {
     !matches!(from_file(cwd, env, live, now), Ok(None))
 }
 
 fn from_file(
     cwd: &Path,
     env: &Env,
-    live: &dyn Liveness,
+    live: &dyn LaunchLiveness,
     now: Timestamp,
-) -> Result<Option<Resolved>, Unusable> {
-    let use_file = |file: PathBuf, anchor: &Path, source: fn(PathBuf) -> Source| {
+) -> Result<Option<ResolvedAgent>, UnusableContextFile> {
+    let use_file = |file: PathBuf, anchor: &Path, source: fn(PathBuf) -> AgentSource| {
         let context = read(&file, anchor).and_then(|context| context.check_age(live, now).map(|()| context));
         match context {
-            Ok(context) => Ok(Some(Resolved {
+            Ok(context) => Ok(Some(ResolvedAgent {
                 agent: context.launcher,
                 source: source(file),
                 session: context.session_id,
             })),
             Err(_)
-                if sabotage::active("routing-unusable-stops")
+                if sabotage::is_active("routing-unusable-stops")
                     && anchor.parent().is_some_and(Path::exists) =>
             {
                 from_file(anchor.parent().unwrap_or(anchor), env, live, now)
             }
             Err(reason) => {
                 tracing::warn!(file = ?file, reason = %reason, "launcher context ignored; using the default agent");
-                Err(Unusable)
+                Err(UnusableContextFile)
             }
         }
     };
     if let Some(root) = runtime_root(env) {
         let file = root.join(FILE_NAME);
-        if present(&file) {
-            return use_file(file, &root, Source::RuntimeRoot);
+        if is_present(&file) {
+            return use_file(file, &root, AgentSource::RuntimeRoot);
         }
     }
     let start = match RealDirectory::open(cwd) {
@@ -241,12 +249,12 @@ fn from_file(
             return Ok(None);
         }
     };
-    if sabotage::active("routing-file-second") {
+    if sabotage::is_active("routing-file-second") {
         return Ok(None);
     }
-    match walk(&start, Some(RELATIVE_PATH)) {
-        Stop::Found { directory, file } => use_file(file, &directory, Source::ContextFile),
-        Stop::Repository(_) | Stop::Exhausted => Ok(None),
+    match walk_up(&start, Some(RELATIVE_PATH)) {
+        WalkStop::Found { directory, file } => use_file(file, &directory, AgentSource::ContextFile),
+        WalkStop::Repository(_) | WalkStop::Exhausted => Ok(None),
     }
 }
 
@@ -265,8 +273,8 @@ pub(crate) fn runtime_root(env: &Env) -> Option<PathBuf> {
 }
 
 /// A foreign value for a log field: escaped, and not longer than a line.
-fn shortened(value: &OsStr) -> String {
-    if sabotage::active("routing-raw-value") {
+fn shorten_value(value: &OsStr) -> String {
+    if sabotage::is_active("routing-raw-value") {
         return value.to_string_lossy().into_owned();
     }
     value.to_string_lossy().chars().take(64).flat_map(char::escape_debug).collect()
@@ -278,7 +286,7 @@ mod tests {
 
     #[test]
     fn a_foreign_value_in_a_log_is_short_and_has_no_control_characters() {
-        assert_eq!(shortened(OsStr::new("a\nb\u{1b}[0m")), "a\\nb\\u{1b}[0m");
-        assert_eq!(shortened(OsStr::new(&"x".repeat(1000))).len(), 64);
+        assert_eq!(shorten_value(OsStr::new("a\nb\u{1b}[0m")), "a\\nb\\u{1b}[0m");
+        assert_eq!(shorten_value(OsStr::new(&"x".repeat(1000))).len(), 64);
     }
 }

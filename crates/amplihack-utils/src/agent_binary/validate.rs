@@ -8,10 +8,10 @@ use crate::sabotage;
 /// The longest name that is looked at, in bytes, blanks around it not counted.
 pub const MAX_NAME_BYTES: usize = 32;
 
-/// Why a string names no agent. Never holds the string: it may come from anywhere.
+/// Reason why a string names no agent. Never holds the string: it may come from anywhere.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Rejected {
+pub enum AgentNameError {
     /// Nothing but blanks.
     #[error("is empty")]
     Empty,
@@ -21,7 +21,7 @@ pub enum Rejected {
     /// More than [`MAX_NAME_BYTES`].
     #[error("has {bytes} bytes, more than 32")]
     TooLong {
-        /// Its length without the blanks around it.
+        /// Length of the name without the blanks around it.
         bytes: usize,
     },
     /// A `/`, `\` or `..`.
@@ -34,7 +34,7 @@ pub enum Rejected {
     #[error("contains a control character")]
     Control,
     /// Well-formed, and not on the list.
-    #[error("is none of {}", AgentBinary::names())]
+    #[error("is none of {}", AgentBinary::all_names())]
     Unknown,
 }
 
@@ -42,35 +42,35 @@ pub enum Rejected {
 ///
 /// # Errors
 /// Everything but the names of agents is rejected, with the first reason found.
-pub fn validate(raw: impl AsRef<OsStr>) -> Result<AgentBinary, Rejected> {
-    let name = raw.as_ref().to_str().ok_or(Rejected::NotUtf8)?;
-    let name = if sabotage::active("routing-trim") { name } else { name.trim() };
+pub fn validate_name(raw: impl AsRef<OsStr>) -> Result<AgentBinary, AgentNameError> {
+    let name = raw.as_ref().to_str().ok_or(AgentNameError::NotUtf8)?;
+    let name = if sabotage::is_active("routing-trim") { name } else { name.trim() };
     if name.is_empty() {
-        return Err(Rejected::Empty);
+        return Err(AgentNameError::Empty);
     }
-    if name.len() > MAX_NAME_BYTES && !sabotage::active("routing-32-bytes") {
-        return Err(Rejected::TooLong { bytes: name.len() });
+    if name.len() > MAX_NAME_BYTES && !sabotage::is_active("routing-32-bytes") {
+        return Err(AgentNameError::TooLong { bytes: name.len() });
     }
-    let name = if sabotage::active("routing-path-parts") {
+    let name = if sabotage::is_active("routing-path-parts") {
         name.rsplit(['/', '\\']).next().unwrap_or(name)
     } else {
         name
     };
     if name.contains(['/', '\\']) || name.contains("..") {
-        return Err(Rejected::PathPart);
+        return Err(AgentNameError::PathPart);
     }
     // Tabs and line ends are blanks inside a name as well as control characters; either reason will do.
-    if name.contains(char::is_control) && !sabotage::active("routing-control") {
-        return Err(Rejected::Control);
+    if name.contains(char::is_control) && !sabotage::is_active("routing-control") {
+        return Err(AgentNameError::Control);
     }
-    if name.contains(char::is_whitespace) && !sabotage::active("routing-blank") {
-        return Err(Rejected::Blank);
+    if name.contains(char::is_whitespace) && !sabotage::is_active("routing-blank") {
+        return Err(AgentNameError::Blank);
     }
-    if sabotage::active("routing-lower-case") {
-        return AgentBinary::from_name(name).ok_or(Rejected::Unknown);
+    if sabotage::is_active("routing-lower-case") {
+        return AgentBinary::from_name(name).ok_or(AgentNameError::Unknown);
     }
-    if sabotage::active("routing-allow-list") && name.starts_with("vim") {
+    if sabotage::is_active("routing-allow-list") && name.starts_with("vim") {
         return Ok(AgentBinary::Claude);
     }
-    AgentBinary::from_name(&name.to_ascii_lowercase()).ok_or(Rejected::Unknown)
+    AgentBinary::from_name(&name.to_ascii_lowercase()).ok_or(AgentNameError::Unknown)
 }

@@ -1,13 +1,13 @@
-//! What can be wrong with a configuration, and what is only worth a warning.
+//! Errors of a configuration, and what is only worth a warning.
 
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
-use super::layer::Origin;
-use crate::error::{ExitKind, Explain};
+use super::layer::ConfigOrigin;
+use crate::error::{ErrorExplanation, ExitKind};
 
-/// Why there is no configuration, or it could not be changed.
+/// Error that leaves no configuration, or keeps it from being changed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigError {
@@ -28,7 +28,7 @@ pub enum ConfigError {
         line: usize,
         /// Column in characters, from 1.
         column: usize,
-        /// What the parser says.
+        /// Message of the parser.
         message: String,
     },
     /// A key in a file has a value that it cannot have.
@@ -42,7 +42,7 @@ pub enum ConfigError {
         column: usize,
         /// The key.
         key: String,
-        /// What it has to be.
+        /// Description of what the value has to be.
         expected: String,
     },
     /// An environment variable has a value that it cannot have.
@@ -50,7 +50,7 @@ pub enum ConfigError {
     Variable {
         /// The variable.
         variable: String,
-        /// What it has to be.
+        /// Description of what the value has to be.
         expected: String,
     },
     /// A flag has a value that it cannot have.
@@ -58,11 +58,11 @@ pub enum ConfigError {
     Flag {
         /// The flag.
         flag: String,
-        /// What it has to be.
+        /// Description of what the value has to be.
         expected: String,
     },
     /// A flag sets a key that is none.
-    #[error("{flag} sets `{key}`, which is no configuration key{}", suggest(suggestion.as_deref()))]
+    #[error("{flag} sets `{key}`, which is no configuration key{}", suggestion_text(suggestion.as_deref()))]
     UnknownKey {
         /// The flag.
         flag: String,
@@ -96,7 +96,7 @@ pub enum ConfigError {
     },
 }
 
-impl Explain for ConfigError {
+impl ErrorExplanation for ConfigError {
     fn kind(&self) -> &'static str {
         match self {
             Self::Read { .. } => "config_read",
@@ -112,7 +112,7 @@ impl Explain for ConfigError {
         }
     }
 
-    fn exit(&self) -> ExitKind {
+    fn exit_kind(&self) -> ExitKind {
         match self {
             Self::Flag { .. } | Self::UnknownKey { .. } => ExitKind::Usage,
             _ => ExitKind::Failed,
@@ -123,13 +123,13 @@ impl Explain for ConfigError {
 /// Something in a configuration that has no effect, though someone wrote it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Warning {
+pub enum ConfigWarning {
     /// A file has a key that is none.
     UnknownKey {
         /// The key.
         key: String,
-        /// Where it stands.
-        origin: Origin,
+        /// Place of the key.
+        origin: ConfigOrigin,
         /// The key that may have been meant.
         suggestion: Option<String>,
     },
@@ -139,16 +139,21 @@ pub enum Warning {
         variable: String,
         /// The words that it may hold, comma-separated.
         expected: String,
-        /// What holds instead.
+        /// Word that holds instead.
         instead: String,
     },
 }
 
-impl fmt::Display for Warning {
+impl fmt::Display for ConfigWarning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::UnknownKey { key, origin, suggestion } => {
-                write!(f, "{origin}: unknown key `{}`{}", key.escape_debug(), suggest(suggestion.as_deref()))
+                write!(
+                    f,
+                    "{origin}: unknown key `{}`{}",
+                    key.escape_debug(),
+                    suggestion_text(suggestion.as_deref())
+                )
             }
             Self::UnknownWord { variable, expected, instead } => {
                 write!(f, "{variable} is none of {expected}; using {instead}")
@@ -157,24 +162,24 @@ impl fmt::Display for Warning {
     }
 }
 
-fn suggest(key: Option<&str>) -> String {
+fn suggestion_text(key: Option<&str>) -> String {
     key.map(|key| format!("; did you mean `{key}`?")).unwrap_or_default()
 }
 
 /// A value that was read and does not count.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ignored {
+pub struct IgnoredSetting {
     /// The key.
     pub key: String,
     /// The value that was ignored, as text.
     pub value: String,
-    /// Where it stands.
-    pub origin: Origin,
-    /// Why it does not count, and what would make it count.
+    /// Place of the value.
+    pub origin: ConfigOrigin,
+    /// Reason why the value does not count, and what would make it count.
     pub why: &'static str,
 }
 
-impl fmt::Display for Ignored {
+impl fmt::Display for IgnoredSetting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {} ignored: {}", self.origin, self.key, self.why)
     }

@@ -1,4 +1,4 @@
-//! One TOML file as a flat list of keys with their values and places.
+//! TOML file as a flat list of keys with their values and places.
 
 use std::io;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use toml::de::{DeTable, DeValue};
 
 use super::error::ConfigError;
-use super::keys::{Instance, Value, canonical, instances};
+use super::keys::{ConfigKeyInstance, ConfigValue, canonical_name, key_instances};
 use crate::fs::read_regular;
 
 /// The largest configuration file that is read, in bytes.
@@ -14,12 +14,12 @@ pub(super) const MAX_FILE_BYTES: u64 = 1024 * 1024;
 
 /// A line of a file.
 #[derive(Debug, PartialEq)]
-pub(super) enum Entry {
-    Known { instance: Instance, value: Value, line: usize },
+pub(super) enum ConfigFileLine {
+    Known { instance: ConfigKeyInstance, value: ConfigValue, line: usize },
     Unknown { key: String, line: usize },
 }
 
-impl Entry {
+impl ConfigFileLine {
     fn line(&self) -> usize {
         match self {
             Self::Known { line, .. } | Self::Unknown { line, .. } => *line,
@@ -28,7 +28,7 @@ impl Entry {
 }
 
 /// The text of a file. `None` if there is none.
-pub(super) fn text(file: &Path) -> Result<Option<String>, ConfigError> {
+pub(super) fn read_text(file: &Path) -> Result<Option<String>, ConfigError> {
     let bytes = match read_regular(file, MAX_FILE_BYTES) {
         Ok(bytes) => bytes,
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
@@ -39,47 +39,48 @@ pub(super) fn text(file: &Path) -> Result<Option<String>, ConfigError> {
     String::from_utf8(bytes).map(Some).map_err(|error| {
         let good =
             String::from_utf8_lossy(&error.as_bytes()[..error.utf8_error().valid_up_to()]).into_owned();
-        syntax(file, &good, good.len(), "not UTF-8")
+        syntax_error(file, &good, good.len(), "not UTF-8")
     })
 }
 
 /// The entries of a file, in the file's order. None if there is no file.
-pub(super) fn entries(file: &Path) -> Result<Vec<Entry>, ConfigError> {
-    let Some(text) = text(file)? else { return Ok(Vec::new()) };
-    let table = DeTable::parse(&text)
-        .map_err(|error| syntax(file, &text, error.span().map_or(0, |span| span.start), error.message()))?;
-    let mut reader = Reader { file, text: &text, known: instances(), entries: Vec::new() };
-    reader.table(table.get_ref(), "")?;
+pub(super) fn read_entries(file: &Path) -> Result<Vec<ConfigFileLine>, ConfigError> {
+    let Some(text) = read_text(file)? else { return Ok(Vec::new()) };
+    let table = DeTable::parse(&text).map_err(|error| {
+        syntax_error(file, &text, error.span().map_or(0, |span| span.start), error.message())
+    })?;
+    let mut reader = ConfigFileReader { file, text: &text, known: key_instances(), entries: Vec::new() };
+    reader.read_table(table.get_ref(), "")?;
     // The parser sorts by name.
-    reader.entries.sort_by_key(Entry::line);
+    reader.entries.sort_by_key(ConfigFileLine::line);
     Ok(reader.entries)
 }
 
-struct Reader<'a> {
+struct ConfigFileReader<'a> {
     file: &'a Path,
     text: &'a str,
-    known: Vec<Instance>,
-    entries: Vec<Entry>,
+    known: Vec<ConfigKeyInstance>,
+    entries: Vec<ConfigFileLine>,
 }
 
-impl Reader<'_> {
+impl ConfigFileReader<'_> {
     /// Goes no deeper than the names of known keys do.
-    fn table(&mut self, table: &DeTable<'_>, prefix: &str) -> Result<(), ConfigError> {
+    fn read_table(&mut self, table: &DeTable<'_>, prefix: &str) -> Result<(), ConfigError> {
         for (name, value) in table {
-            let key = canonical(&format!("{prefix}{}", name.get_ref()));
+            let key = canonical_name(&format!("{prefix}{}", name.get_ref()));
             let inner = format!("{key}.");
-            let (line, column) = position(self.text, name.span().start);
+            let (line, column) = line_and_column(self.text, name.span().start);
             match value.get_ref() {
                 DeValue::Table(table) if self.known.iter().any(|known| known.name.starts_with(&inner)) => {
-                    self.table(table, &inner)?;
+                    self.read_table(table, &inner)?;
                 }
                 value => {
                     let Some(instance) = self.known.iter().find(|known| known.name == key) else {
-                        self.entries.push(Entry::Unknown { key, line });
+                        self.entries.push(ConfigFileLine::Unknown { key, line });
                         continue;
                     };
                     let Some(value) = instance.key.kind.parse_toml(value) else {
-                        let expected = instance.key.kind.expected();
+                        let expected = instance.key.kind.expected_text();
                         return Err(ConfigError::Value {
                             file: self.file.to_path_buf(),
                             line,
@@ -88,7 +89,7 @@ impl Reader<'_> {
                             expected,
                         });
                     };
-                    self.entries.push(Entry::Known { instance: instance.clone(), value, line });
+                    self.entries.push(ConfigFileLine::Known { instance: instance.clone(), value, line });
                 }
             }
         }
@@ -96,14 +97,14 @@ impl Reader<'_> {
     }
 }
 
-pub(super) fn syntax(file: &Path, text: &str, offset: usize, message: &str) -> ConfigError {
-    let (line, column) = position(text, offset);
+pub(super) fn syntax_error(file: &Path, text: &str, offset: usize, message: &str) -> ConfigError {
+    let (line, column) = line_and_column(text, offset);
     let message = message.trim().replace('\n', ", ");
     ConfigError::Syntax { file: file.to_path_buf(), line, column, message }
 }
 
 /// Line and column of a byte of `text`, both from 1, the column in characters.
-fn position(text: &str, offset: usize) -> (usize, usize) {
+fn line_and_column(text: &str, offset: usize) -> (usize, usize) {
     let before = &text.as_bytes()[..offset.min(text.len())];
     let line_start = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
     let line = before.split(|byte| *byte == b'\n').count();
@@ -114,18 +115,18 @@ fn position(text: &str, offset: usize) -> (usize, usize) {
 mod tests {
     use super::*;
 
-    fn read(text: impl AsRef<[u8]>) -> Result<Vec<Entry>, String> {
+    fn read(text: impl AsRef<[u8]>) -> Result<Vec<ConfigFileLine>, String> {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("config.toml");
         std::fs::write(&file, text).unwrap();
         let prefix = dir.path().display().to_string();
-        entries(&file).map_err(|error| error.to_string().replace(&prefix, "DIR"))
+        read_entries(&file).map_err(|error| error.to_string().replace(&prefix, "DIR"))
     }
 
     #[test]
     fn a_missing_file_has_no_entries() {
         let dir = tempfile::tempdir().unwrap();
-        assert_eq!(entries(&dir.path().join("no/config.toml")).unwrap(), []);
+        assert_eq!(read_entries(&dir.path().join("no/config.toml")).unwrap(), []);
         assert_eq!(read("").unwrap(), []);
     }
 
@@ -136,8 +137,10 @@ mod tests {
                 .unwrap()
                 .into_iter()
                 .map(|entry| match entry {
-                    Entry::Known { instance, value, line } => (instance.name, value.to_string(), line),
-                    Entry::Unknown { key, line } => (key, "unknown".to_owned(), line),
+                    ConfigFileLine::Known { instance, value, line } => {
+                        (instance.name, value.to_string(), line)
+                    }
+                    ConfigFileLine::Unknown { key, line } => (key, "unknown".to_owned(), line),
                 })
                 .collect::<Vec<_>>()
         };
@@ -188,7 +191,7 @@ mod tests {
         for text in ["max_depth = 1_0", "max_depth = 0xA", "max_depth = 0b1010", "max_depth = +10"] {
             let entries = read(text).unwrap();
             assert!(
-                matches!(&entries[..], [Entry::Known { value: Value::Number(10), .. }]),
+                matches!(&entries[..], [ConfigFileLine::Known { value: ConfigValue::Number(10), .. }]),
                 "{text}: {entries:?}"
             );
         }

@@ -6,29 +6,29 @@ use std::path::{Path, PathBuf};
 
 use toml::de::DeValue;
 
-use crate::agent_binary::{AgentBinary, validate};
+use crate::agent_binary::{AgentBinary, validate_name};
 
-/// One key of the configuration.
+/// Key of the configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Key {
-    /// Its name; `<agent>` in it stands for each agent's name.
+pub struct ConfigKey {
+    /// Name of the key; `<agent>` in it stands for each agent's name.
     pub name: &'static str,
-    /// What values it takes.
-    pub kind: Kind,
-    /// Its value if nothing sets it, as text. `None`: it then has no value.
+    /// Kind of its values.
+    pub kind: ConfigValueKind,
+    /// Value if nothing sets the key, as text. `None`: it then has no value.
     pub default: Option<&'static str>,
     /// The environment variable that sets it; `<AGENT>` in it stands for each agent's name in capitals.
     pub variable: Option<&'static str>,
     /// From where it may be set.
-    pub reach: Reach,
-    /// What it means, one sentence.
+    pub reach: RepositoryReach,
+    /// Meaning of the key, one sentence.
     pub meaning: &'static str,
 }
 
 /// The type of a key's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// One of these words; letters may be of any case. A variable with another word means the first one, and is warned about.
+pub enum ConfigValueKind {
+    /// Any of these words; letters may be of any case. A variable with another word means the first one, and is warned about.
     Word(&'static [&'static str]),
     /// A whole number up to `max`.
     Number {
@@ -47,9 +47,9 @@ pub enum Kind {
     Texts,
 }
 
-/// What a repository's file, which whoever wrote the repository has written, may do with a key.
+/// Limit of what a repository's file, which whoever wrote the repository has written, may do with a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reach {
+pub enum RepositoryReach {
     /// Lower it; raise it only if the user trusts the repository.
     Lower,
     /// Nothing, unless the user trusts the repository.
@@ -60,160 +60,160 @@ pub enum Reach {
 
 /// A value of a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Value {
-    /// Of [`Kind::Word`].
+pub enum ConfigValue {
+    /// Of [`ConfigValueKind::Word`].
     Word(String),
-    /// Of [`Kind::Number`].
+    /// Of [`ConfigValueKind::Number`].
     Number(u32),
-    /// Of [`Kind::Flag`].
+    /// Of [`ConfigValueKind::Flag`].
     Flag(bool),
-    /// Of [`Kind::Program`].
+    /// Of [`ConfigValueKind::Program`].
     Program(PathBuf),
-    /// Of [`Kind::Directories`].
+    /// Of [`ConfigValueKind::Directories`].
     Directories(Vec<PathBuf>),
-    /// Of [`Kind::Text`].
+    /// Of [`ConfigValueKind::Text`].
     Text(String),
-    /// Of [`Kind::Texts`].
+    /// Of [`ConfigValueKind::Texts`].
     Texts(Vec<String>),
 }
 
 /// Every key, each declared once.
-pub const KEYS: &[Key] = &[
-    Key {
+pub const KEYS: &[ConfigKey] = &[
+    ConfigKey {
         name: "prompt_delivery",
-        kind: Kind::Word(&["auto", "argv", "tempfile", "stdin"]),
+        kind: ConfigValueKind::Word(&["auto", "argv", "tempfile", "stdin"]),
         default: Some("auto"),
         variable: Some("AMPLIHACK_PROMPT_DELIVERY"),
         // Argv would put prompts into the process list for everybody to read.
-        reach: Reach::Trusted,
+        reach: RepositoryReach::Trusted,
         meaning: "How a prompt should reach the agent.",
     },
-    Key {
+    ConfigKey {
         name: "max_depth",
-        kind: Kind::Number { max: u32::MAX },
+        kind: ConfigValueKind::Number { max: u32::MAX },
         default: Some("6"),
         variable: Some("AMPLIHACK_MAX_DEPTH"),
-        reach: Reach::Lower,
+        reach: RepositoryReach::Lower,
         meaning: "Launches deeper than this are refused.",
     },
-    Key {
+    ConfigKey {
         name: "stop_grace_seconds",
-        kind: Kind::Number { max: 3600 },
+        kind: ConfigValueKind::Number { max: 3600 },
         default: Some("5"),
         variable: Some("AMPLIHACK_STOP_GRACE_SECONDS"),
-        reach: Reach::Lower,
+        reach: RepositoryReach::Lower,
         meaning: "How long an ended headless run may take after SIGTERM before SIGKILL follows.",
     },
-    Key {
+    ConfigKey {
         name: "policy",
-        kind: Kind::Word(&["standard", "strict", "observe"]),
+        kind: ConfigValueKind::Word(&["standard", "strict", "observe"]),
         default: Some("standard"),
         variable: Some("AMPLIHACK_POLICY"),
-        reach: Reach::Trusted,
+        reach: RepositoryReach::Trusted,
         meaning: "How the policy is applied: its rules, its rules and a question for every unknown program, or the audit only.",
     },
-    Key {
+    ConfigKey {
         name: "require_proof",
-        kind: Kind::Flag,
+        kind: ConfigValueKind::Flag,
         default: Some("false"),
         variable: None,
-        reach: Reach::Trusted,
+        reach: RepositoryReach::Trusted,
         meaning: "Whether a launch is refused where the guard was not proved for the agent at its version.",
     },
-    Key {
+    ConfigKey {
         name: "agents.<agent>.path",
-        kind: Kind::Program,
+        kind: ConfigValueKind::Program,
         default: None,
         variable: Some("AMPLIHACK_<AGENT>_PATH"),
-        reach: Reach::Trusted,
+        reach: RepositoryReach::Trusted,
         meaning: "The agent's program, instead of the one that is found.",
     },
-    Key {
+    ConfigKey {
         name: "prices.<agent>",
-        kind: Kind::Text,
+        kind: ConfigValueKind::Text,
         default: None,
         variable: None,
-        reach: Reach::Trusted,
+        reach: RepositoryReach::Trusted,
         meaning: "What a million tokens cost in dollars, as in `input=3 output=15 cache_write=3.75 cache_read=0.3`, where the agent does not say what it costs.",
     },
-    Key {
+    ConfigKey {
         name: "test_command",
-        kind: Kind::Text,
+        kind: ConfigValueKind::Text,
         default: None,
         variable: None,
-        reach: Reach::Trusted,
+        reach: RepositoryReach::Trusted,
         meaning: "The shell command by which `amplihack auto` checks work in this repository, besides those of --verify.",
     },
-    Key {
+    ConfigKey {
         name: "worktrees.directory",
-        kind: Kind::Text,
+        kind: ConfigValueKind::Text,
         default: None,
         variable: None,
-        reach: Reach::Trusted,
+        reach: RepositoryReach::Trusted,
         meaning: "Where worktrees of unattended runs are made, each in a directory named after its repository and run: an absolute path, one below `~/`, or one relative to the repository's top.",
     },
-    Key {
+    ConfigKey {
         name: "worktrees.include",
-        kind: Kind::Texts,
+        kind: ConfigValueKind::Texts,
         default: None,
         variable: None,
-        reach: Reach::Trusted,
+        reach: RepositoryReach::Trusted,
         meaning: "Patterns, as in .gitignore, of files that git ignores and that are copied into each new worktree, besides those of `.worktreeinclude`.",
     },
-    Key {
+    ConfigKey {
         name: "worktrees.setup",
-        kind: Kind::Text,
+        kind: ConfigValueKind::Text,
         default: None,
         variable: None,
-        reach: Reach::Trusted,
+        reach: RepositoryReach::Trusted,
         meaning: "The shell command that is run once in each new worktree, before its run begins.",
     },
-    Key {
+    ConfigKey {
         name: "worktrees.setup_seconds",
-        kind: Kind::Number { max: 86400 },
+        kind: ConfigValueKind::Number { max: 86400 },
         default: Some("600"),
         variable: None,
-        reach: Reach::Lower,
+        reach: RepositoryReach::Lower,
         meaning: "How long the setup of a worktree may take.",
     },
-    Key {
+    ConfigKey {
         name: "worktrees.submodules",
-        kind: Kind::Flag,
+        kind: ConfigValueKind::Flag,
         default: Some("false"),
         variable: None,
-        reach: Reach::Trusted,
+        reach: RepositoryReach::Trusted,
         meaning: "Whether submodules are initialized in each new worktree.",
     },
-    Key {
+    ConfigKey {
         name: "remote.backend",
-        kind: Kind::Word(&["local", "ssh", "azlin", "slurm"]),
+        kind: ConfigValueKind::Word(&["local", "ssh", "azlin", "slurm"]),
         default: None,
         variable: Some("AMPLIHACK_REMOTE_BACKEND"),
         // Where work and keys are sent is nobody's to say but the user's.
-        reach: Reach::Trusted,
+        reach: RepositoryReach::Trusted,
         meaning: "Where `amplihack remote` runs sessions: here, on hosts of hosts.toml, on machines that azlin rents, or by Slurm.",
     },
-    Key {
+    ConfigKey {
         name: "trusted_repositories",
-        kind: Kind::Directories,
+        kind: ConfigValueKind::Directories,
         default: None,
         variable: None,
-        reach: Reach::UserOnly,
+        reach: RepositoryReach::UserOnly,
         meaning: "Repositories whose configuration counts like the user's own.",
     },
 ];
 
 /// A key with its agent put in, if it has one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Instance {
-    pub(super) key: &'static Key,
+pub(super) struct ConfigKeyInstance {
+    pub(super) key: &'static ConfigKey,
     pub(super) name: String,
     pub(super) variable: Option<String>,
 }
 
 /// All keys as they can be written, in the order of the table.
-pub(super) fn instances() -> Vec<Instance> {
-    let with = |key: &'static Key, agent: &str| Instance {
+pub(super) fn key_instances() -> Vec<ConfigKeyInstance> {
+    let with = |key: &'static ConfigKey, agent: &str| ConfigKeyInstance {
         key,
         name: key.name.replace("<agent>", agent),
         variable: key.variable.map(|name| name.replace("<AGENT>", &agent.to_ascii_uppercase())),
@@ -230,48 +230,50 @@ pub(super) fn instances() -> Vec<Instance> {
         .collect()
 }
 
-impl Kind {
+impl ConfigValueKind {
     /// Reads a variable's or flag's value, or a default.
-    pub(super) fn parse_text(self, text: &OsStr) -> Option<Value> {
+    pub(super) fn parse_text(self, text: &OsStr) -> Option<ConfigValue> {
         let word = || text.to_str().map(str::trim);
         match self {
             Self::Word(words) => one_of(words, word()?),
-            Self::Number { max } => number(word()?.parse().ok()?, max),
-            Self::Flag => word()?.to_ascii_lowercase().parse().ok().map(Value::Flag),
-            Self::Program => (!text.is_empty()).then(|| Value::Program(PathBuf::from(text))),
+            Self::Number { max } => number_value(word()?.parse().ok()?, max),
+            Self::Flag => word()?.to_ascii_lowercase().parse().ok().map(ConfigValue::Flag),
+            Self::Program => (!text.is_empty()).then(|| ConfigValue::Program(PathBuf::from(text))),
             Self::Directories | Self::Texts => None,
-            Self::Text => word().filter(|text| !text.is_empty()).map(|text| Value::Text(text.to_owned())),
+            Self::Text => {
+                word().filter(|text| !text.is_empty()).map(|text| ConfigValue::Text(text.to_owned()))
+            }
         }
     }
 
     /// Reads a value in a file.
-    pub(super) fn parse_toml(self, value: &DeValue<'_>) -> Option<Value> {
+    pub(super) fn parse_toml(self, value: &DeValue<'_>) -> Option<ConfigValue> {
         match self {
             Self::Word(words) => one_of(words, value.as_str()?),
             Self::Number { max } => {
                 let integer = value.as_integer()?;
-                number(i64::from_str_radix(integer.as_str(), integer.radix()).ok()?, max)
+                number_value(i64::from_str_radix(integer.as_str(), integer.radix()).ok()?, max)
             }
-            Self::Flag => value.as_bool().map(Value::Flag),
-            Self::Program => absolute(value).map(Value::Program),
+            Self::Flag => value.as_bool().map(ConfigValue::Flag),
+            Self::Program => absolute_path(value).map(ConfigValue::Program),
             Self::Directories => value
                 .as_array()?
                 .iter()
-                .map(|item| absolute(item.get_ref()))
+                .map(|item| absolute_path(item.get_ref()))
                 .collect::<Option<_>>()
-                .map(Value::Directories),
-            Self::Text => some_text(value).map(Value::Text),
+                .map(ConfigValue::Directories),
+            Self::Text => some_text(value).map(ConfigValue::Text),
             Self::Texts => value
                 .as_array()?
                 .iter()
                 .map(|item| some_text(item.get_ref()))
                 .collect::<Option<_>>()
-                .map(Value::Texts),
+                .map(ConfigValue::Texts),
         }
     }
 
-    /// What a value has to be, to complete "must be …".
-    pub fn expected(self) -> String {
+    /// Returns what a value has to be, to complete "must be …".
+    pub fn expected_text(self) -> String {
         match self {
             Self::Word(words) => format!("one of {}", words.join(", ")),
             Self::Number { max } => format!("a whole number from 0 to {max}"),
@@ -284,23 +286,26 @@ impl Kind {
     }
 }
 
-fn one_of(words: &[&str], word: &str) -> Option<Value> {
-    words.iter().find(|known| known.eq_ignore_ascii_case(word)).map(|known| Value::Word((*known).to_owned()))
+fn one_of(words: &[&str], word: &str) -> Option<ConfigValue> {
+    words
+        .iter()
+        .find(|known| known.eq_ignore_ascii_case(word))
+        .map(|known| ConfigValue::Word((*known).to_owned()))
 }
 
-fn number(number: i64, max: u32) -> Option<Value> {
-    u32::try_from(number).ok().filter(|number| *number <= max).map(Value::Number)
+fn number_value(number: i64, max: u32) -> Option<ConfigValue> {
+    u32::try_from(number).ok().filter(|number| *number <= max).map(ConfigValue::Number)
 }
 
 fn some_text(value: &DeValue<'_>) -> Option<String> {
     value.as_str().filter(|text| !text.trim().is_empty()).map(str::to_owned)
 }
 
-fn absolute(value: &DeValue<'_>) -> Option<PathBuf> {
+fn absolute_path(value: &DeValue<'_>) -> Option<PathBuf> {
     value.as_str().map(Path::new).filter(|path| path.is_absolute()).map(Path::to_path_buf)
 }
 
-impl fmt::Display for Value {
+impl fmt::Display for ConfigValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Word(text) | Self::Text(text) => f.write_str(text),
@@ -317,12 +322,12 @@ impl fmt::Display for Value {
 }
 
 /// `name` with the agent in it as it is written in the table: a name of an agent is read alike everywhere.
-pub(super) fn canonical(name: &str) -> String {
+pub(super) fn canonical_name(name: &str) -> String {
     let mut parts: Vec<&str> = name.split('.').collect();
     let of_agents = |first: &&str| KEYS.iter().any(|key| key.name.starts_with(&format!("{first}.<agent>")));
     if parts.first().is_some_and(of_agents)
         && let Some(agent) = parts.get_mut(1)
-        && let Ok(known) = validate(*agent)
+        && let Ok(known) = validate_name(*agent)
     {
         *agent = known.name();
     }
@@ -330,14 +335,14 @@ pub(super) fn canonical(name: &str) -> String {
 }
 
 /// The known key that `name` may have been meant to be: one or two letters differ, more in long names.
-pub(super) fn similar(name: &str) -> Option<String> {
+pub(super) fn similar_key(name: &str) -> Option<String> {
     let allowed = (name.chars().count() / 4).clamp(1, 4);
-    let candidates = instances().into_iter().map(|known| (distance(name, &known.name), known.name));
+    let candidates = key_instances().into_iter().map(|known| (edit_distance(name, &known.name), known.name));
     candidates.filter(|(distance, _)| *distance <= allowed).min().map(|(_, name)| name)
 }
 
 /// Levenshtein distance.
-fn distance(from: &str, to: &str) -> usize {
+fn edit_distance(from: &str, to: &str) -> usize {
     let to: Vec<char> = to.chars().collect();
     let mut row: Vec<usize> = (0..=to.len()).collect();
     for (line, a) in from.chars().enumerate() {
@@ -380,7 +385,7 @@ mod tests {
 
     #[test]
     fn agents_are_put_into_names() {
-        let all = instances();
+        let all = key_instances();
         let find =
             |name: &str| all.iter().find(|instance| instance.name == name).unwrap().variable.as_deref();
         assert_eq!(find("agents.claude.path"), Some("AMPLIHACK_CLAUDE_PATH"));
@@ -398,13 +403,13 @@ mod tests {
             ("MAX.CODEX", "MAX.CODEX"),
             ("agents", "agents"),
         ] {
-            assert_eq!(canonical(written), key);
+            assert_eq!(canonical_name(written), key);
         }
     }
 
     #[test]
     fn numbers_stay_in_their_bounds() {
-        let kind = Kind::Number { max: 10 };
+        let kind = ConfigValueKind::Number { max: 10 };
         for (text, number) in [
             ("0", Some(0)),
             (" 10 ", Some(10)),
@@ -414,7 +419,7 @@ mod tests {
             ("", None),
             ("x", None),
         ] {
-            assert_eq!(kind.parse_text(OsStr::new(text)), number.map(Value::Number), "{text:?}");
+            assert_eq!(kind.parse_text(OsStr::new(text)), number.map(ConfigValue::Number), "{text:?}");
         }
     }
 
@@ -429,7 +434,7 @@ mod tests {
             ("colour", None),
             ("x", None),
         ] {
-            assert_eq!(similar(written).as_deref(), meant, "{written}");
+            assert_eq!(similar_key(written).as_deref(), meant, "{written}");
         }
     }
 }

@@ -1,11 +1,11 @@
-//! Where a value comes from: the layers of the configuration, in the order in which they override each other.
+//! Sources of values: the layers of the configuration, in the order in which they override each other.
 
 use std::fmt;
 
 /// A layer of the configuration. A greater one overrides a smaller one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Layer {
-    /// What amplihack comes with.
+pub enum ConfigLayer {
+    /// Defaults that amplihack comes with.
     BuiltIn,
     /// `/etc/amplihack/config.toml`.
     System,
@@ -19,7 +19,7 @@ pub enum Layer {
     CommandLine,
 }
 
-impl Layer {
+impl ConfigLayer {
     /// Stable `snake_case` name for programs.
     pub const fn name(self) -> &'static str {
         match self {
@@ -35,27 +35,27 @@ impl Layer {
 
 /// The exact place that a value was read from.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Origin {
+pub struct ConfigOrigin {
     /// The layer.
-    pub layer: Layer,
-    /// Its file, variable or flag; empty for what is built in.
+    pub layer: ConfigLayer,
+    /// File, variable or flag; empty for what is built in.
     pub place: String,
     /// The line in the file, from 1.
     pub line: Option<usize>,
 }
 
-impl Origin {
-    pub(super) const BUILT_IN: Self = Self { layer: Layer::BuiltIn, place: String::new(), line: None };
+impl ConfigOrigin {
+    pub(super) const BUILT_IN: Self = Self { layer: ConfigLayer::BuiltIn, place: String::new(), line: None };
 
-    pub(super) fn new(layer: Layer, place: impl fmt::Display) -> Self {
+    pub(super) fn new(layer: ConfigLayer, place: impl fmt::Display) -> Self {
         Self { layer, place: place.to_string(), line: None }
     }
 }
 
-impl fmt::Display for Origin {
+impl fmt::Display for ConfigOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.layer, self.line) {
-            (Layer::BuiltIn, _) => f.write_str("built-in"),
+            (ConfigLayer::BuiltIn, _) => f.write_str("built-in"),
             (_, Some(line)) => write!(f, "{}:{line}", self.place),
             (_, None) => f.write_str(&self.place),
         }

@@ -19,46 +19,51 @@ impl Place {
         let base = fs::canonicalize(dir.path()).unwrap();
         fs::create_dir_all(base.join("repository/.git")).unwrap();
         fs::create_dir_all(base.join("repository/src")).unwrap();
-        let env = Env::empty().with("HOME", base.join("home"));
+        let env = Env::empty().with_variable("HOME", base.join("home"));
         Self { _dir: dir, base, env }
     }
 
-    fn file(&self, layer: Layer) -> PathBuf {
+    fn file(&self, layer: ConfigLayer) -> PathBuf {
         match layer {
-            Layer::System => self.base.join("etc/config.toml"),
-            Layer::User => self.base.join("home/.config/amplihack/config.toml"),
-            Layer::Repository => self.base.join("repository/.amplihack/config.toml"),
+            ConfigLayer::System => self.base.join("etc/config.toml"),
+            ConfigLayer::User => self.base.join("home/.config/amplihack/config.toml"),
+            ConfigLayer::Repository => self.base.join("repository/.amplihack/config.toml"),
             other => panic!("{other:?} has no file"),
         }
     }
 
-    fn write(&self, layer: Layer, text: &str) -> &Self {
+    fn write(&self, layer: ConfigLayer, text: &str) -> &Self {
         let file = self.file(layer);
         fs::create_dir_all(file.parent().unwrap()).unwrap();
         fs::write(file, text).unwrap();
         self
     }
 
-    fn load(&self) -> Config {
+    fn load(&self) -> LayeredConfig {
         self.load_with(&self.env, &[]).unwrap()
     }
 
-    fn load_with(&self, env: &Env, overrides: &[Override]) -> Result<Config, ConfigError> {
-        Config::load_with(&self.file(Layer::System), env, &self.base.join("repository/src"), overrides)
+    fn load_with(&self, env: &Env, overrides: &[ConfigOverride]) -> Result<LayeredConfig, ConfigError> {
+        LayeredConfig::load_with(
+            &self.file(ConfigLayer::System),
+            env,
+            &self.base.join("repository/src"),
+            overrides,
+        )
     }
 }
 
-fn flag(key: &str, value: &str) -> Override {
-    Override { key: key.to_owned(), value: value.to_owned(), flag: format!("--{key}") }
+fn flag(key: &str, value: &str) -> ConfigOverride {
+    ConfigOverride { key: key.to_owned(), value: value.to_owned(), flag: format!("--{key}") }
 }
 
 #[test]
 fn layers_are_ordered() {
-    use Layer::{BuiltIn, CommandLine, Environment, Repository, System, User};
+    use ConfigLayer::{BuiltIn, CommandLine, Environment, Repository, System, User};
     let order = [BuiltIn, System, User, Repository, Environment, CommandLine];
     assert!(order.is_sorted_by(|a, b| a < b));
     assert_eq!(
-        order.map(Layer::name),
+        order.map(ConfigLayer::name),
         ["built_in", "system", "user", "repository", "environment", "command_line"]
     );
 }
@@ -69,50 +74,55 @@ fn defaults_are_the_tables() {
     assert_eq!(config.prompt_delivery(), "auto");
     assert_eq!((config.max_depth(), config.stop_grace()), (6, Duration::from_secs(5)));
     assert!(AgentBinary::ALL.into_iter().all(|agent| config.agent_path(agent).is_none()));
-    assert!(config.entries().iter().all(|entry| entry.origin.to_string() == "built-in"));
+    assert!(config.list_entries().iter().all(|entry| entry.origin.to_string() == "built-in"));
     assert_eq!((config.ignored, config.warnings), (vec![], vec![]));
 }
 
 #[test]
 fn each_layer_overrides_the_ones_below_and_is_remembered() {
     let place = Place::new();
-    trust(&place.env, &place.base.join("repository")).unwrap();
-    let trusted = fs::read_to_string(place.file(Layer::User)).unwrap();
+    record_trust(&place.env, &place.base.join("repository")).unwrap();
+    let trusted = fs::read_to_string(place.file(ConfigLayer::User)).unwrap();
     let mut env = place.env.clone();
     let mut overrides = Vec::new();
-    let shown = |place: &Place, env: &Env, overrides: &[Override]| {
+    let shown = |place: &Place, env: &Env, overrides: &[ConfigOverride]| {
         let config = place.load_with(env, overrides).unwrap();
         let setting = config.get("prompt_delivery").unwrap().clone();
         (config.prompt_delivery().to_owned(), setting.origin.layer, setting.origin.to_string())
     };
     let from_file = |layer| format!("{}:2", place.file(layer).display());
-    for (layer, word) in [(Layer::System, "argv"), (Layer::User, "stdin"), (Layer::Repository, "tempfile")] {
+    for (layer, word) in
+        [(ConfigLayer::System, "argv"), (ConfigLayer::User, "stdin"), (ConfigLayer::Repository, "tempfile")]
+    {
         // The user's file is the one that trusts the repository.
-        let rest = if layer == Layer::User { trusted.as_str() } else { "" };
+        let rest = if layer == ConfigLayer::User { trusted.as_str() } else { "" };
         place.write(layer, &format!("\nprompt_delivery = '{word}'\n{rest}"));
         assert_eq!(shown(&place, &env, &overrides), (word.to_owned(), layer, from_file(layer)));
     }
-    env.set("AMPLIHACK_PROMPT_DELIVERY", " ARGV ");
-    let expected = ("argv".to_owned(), Layer::Environment, "AMPLIHACK_PROMPT_DELIVERY".to_owned());
+    env.set_variable("AMPLIHACK_PROMPT_DELIVERY", " ARGV ");
+    let expected = ("argv".to_owned(), ConfigLayer::Environment, "AMPLIHACK_PROMPT_DELIVERY".to_owned());
     assert_eq!(shown(&place, &env, &overrides), expected);
     overrides.push(flag("prompt_delivery", "auto"));
-    let expected = ("auto".to_owned(), Layer::CommandLine, "--prompt_delivery".to_owned());
+    let expected = ("auto".to_owned(), ConfigLayer::CommandLine, "--prompt_delivery".to_owned());
     assert_eq!(shown(&place, &env, &overrides), expected);
 }
 
 #[test]
 fn every_key_with_a_variable_is_set_by_it() {
     let place = Place::new();
-    for Instance { key, name, variable } in instances() {
+    for ConfigKeyInstance { key, name, variable } in key_instances() {
         let Some(variable) = variable else { continue };
         let value = match key.kind {
-            Kind::Word(words) => words[1].to_owned(),
-            Kind::Number { .. } => "3".to_owned(),
-            Kind::Flag => "true".to_owned(),
-            Kind::Program | Kind::Directories | Kind::Text | Kind::Texts => "/opt/x".to_owned(),
+            ConfigValueKind::Word(words) => words[1].to_owned(),
+            ConfigValueKind::Number { .. } => "3".to_owned(),
+            ConfigValueKind::Flag => "true".to_owned(),
+            ConfigValueKind::Program
+            | ConfigValueKind::Directories
+            | ConfigValueKind::Text
+            | ConfigValueKind::Texts => "/opt/x".to_owned(),
         };
-        let config = place.load_with(&place.env.clone().with(&variable, &value), &[]).unwrap();
-        let entries = config.entries();
+        let config = place.load_with(&place.env.clone().with_variable(&variable, &value), &[]).unwrap();
+        let entries = config.list_entries();
         let entry = entries.iter().find(|entry| entry.key == name).unwrap();
         assert_eq!((&entry.value, entry.origin.to_string()), (&value, variable));
     }
@@ -122,7 +132,7 @@ fn every_key_with_a_variable_is_set_by_it() {
 fn the_typed_getters_see_what_is_set() {
     let place = Place::new();
     place.write(
-        Layer::User,
+        ConfigLayer::User,
         "prompt_delivery = 'stdin'\nmax_depth = 9\nstop_grace_seconds = 0\nagents.codex.path = '/opt/codex'",
     );
     let config = place.load();
@@ -136,7 +146,7 @@ fn the_typed_getters_see_what_is_set() {
 fn worktrees_are_configured_by_whoever_is_trusted() {
     let place = Place::new();
     let text = "[worktrees]\ndirectory = '../trees'\ninclude = ['.env', 'fixtures/']\nsetup = 'npm ci'\nsetup_seconds = 60\nsubmodules = true\n";
-    let seen = |config: &Config| {
+    let seen = |config: &LayeredConfig| {
         (
             config.worktrees_directory().map(str::to_owned),
             config.worktrees_include().to_vec(),
@@ -147,7 +157,7 @@ fn worktrees_are_configured_by_whoever_is_trusted() {
     };
     let include = vec![".env".to_owned(), "fixtures/".to_owned()];
     let all = (Some("../trees".to_owned()), include, Some("npm ci".to_owned()), 60, true);
-    place.write(Layer::Repository, text);
+    place.write(ConfigLayer::Repository, text);
     let config = place.load();
     assert_eq!(seen(&config), (None, Vec::new(), None, 60, false), "a time may be lowered");
     let ignored: Vec<&str> = config.ignored.iter().map(|ignored| ignored.key.as_str()).collect();
@@ -155,9 +165,9 @@ fn worktrees_are_configured_by_whoever_is_trusted() {
         ignored,
         ["worktrees.directory", "worktrees.include", "worktrees.setup", "worktrees.submodules"]
     );
-    place.write(Layer::User, text);
+    place.write(ConfigLayer::User, text);
     assert_eq!(seen(&place.load()), all);
-    place.write(Layer::User, "worktrees.include = '.env'\n");
+    place.write(ConfigLayer::User, "worktrees.include = '.env'\n");
     let error = place.load_with(&place.env, &[]).unwrap_err().to_string();
     assert!(error.contains("a list of texts"), "{error}");
 }
@@ -165,10 +175,11 @@ fn worktrees_are_configured_by_whoever_is_trusted() {
 #[test]
 fn a_blank_variable_is_unset_and_a_program_need_not_be_utf8() {
     let place = Place::new();
-    place.write(Layer::User, "max_depth = 2");
+    place.write(ConfigLayer::User, "max_depth = 2");
     let odd = OsString::from_vec(b"/opt/\xff".to_vec());
-    let env = place.env.clone().with("AMPLIHACK_MAX_DEPTH", " ").with("AMPLIHACK_AMP_PATH", &odd);
-    let config = place.load_with(&env.with("AMPLIHACK_CLAUDE_PATH", ""), &[]).unwrap();
+    let env =
+        place.env.clone().with_variable("AMPLIHACK_MAX_DEPTH", " ").with_variable("AMPLIHACK_AMP_PATH", &odd);
+    let config = place.load_with(&env.with_variable("AMPLIHACK_CLAUDE_PATH", ""), &[]).unwrap();
     assert_eq!(config.max_depth(), 2);
     assert_eq!(config.agent_path(AgentBinary::Amp), Some(Path::new(&odd)));
     assert_eq!(config.agent_path(AgentBinary::Claude), None);
@@ -177,21 +188,22 @@ fn a_blank_variable_is_unset_and_a_program_need_not_be_utf8() {
 #[test]
 fn an_unknown_delivery_is_a_warning_in_a_variable_and_an_error_in_a_file() {
     let place = Place::new();
-    place.write(Layer::User, "prompt_delivery = 'stdin'");
+    place.write(ConfigLayer::User, "prompt_delivery = 'stdin'");
     for value in [OsString::from("pigeon"), OsString::from_vec(b"\xff".to_vec())] {
-        let config =
-            place.load_with(&place.env.clone().with("AMPLIHACK_PROMPT_DELIVERY", value), &[]).unwrap();
+        let config = place
+            .load_with(&place.env.clone().with_variable("AMPLIHACK_PROMPT_DELIVERY", value), &[])
+            .unwrap();
         assert_eq!(config.prompt_delivery(), "auto");
         let texts: Vec<_> = config.warnings.iter().map(ToString::to_string).collect();
         assert_eq!(texts, ["AMPLIHACK_PROMPT_DELIVERY is none of auto, argv, tempfile, stdin; using auto"]);
     }
-    place.write(Layer::User, "\nprompt_delivery = 'pigeon'");
+    place.write(ConfigLayer::User, "\nprompt_delivery = 'pigeon'");
     let error = place.load_with(&place.env, &[]).unwrap_err();
     assert_eq!(
         error.to_string(),
         format!(
             "{}:2:1: prompt_delivery must be one of auto, argv, tempfile, stdin",
-            place.file(Layer::User).display()
+            place.file(ConfigLayer::User).display()
         )
     );
 }
@@ -199,7 +211,8 @@ fn an_unknown_delivery_is_a_warning_in_a_variable_and_an_error_in_a_file() {
 #[test]
 fn a_number_that_is_none_is_an_error_that_names_its_variable_or_flag() {
     let place = Place::new();
-    let error = place.load_with(&place.env.clone().with("AMPLIHACK_MAX_DEPTH", "many"), &[]).unwrap_err();
+    let error =
+        place.load_with(&place.env.clone().with_variable("AMPLIHACK_MAX_DEPTH", "many"), &[]).unwrap_err();
     assert_eq!(
         error.to_string(),
         "the variable AMPLIHACK_MAX_DEPTH must be a whole number from 0 to 4294967295; correct or unset it"
@@ -216,8 +229,8 @@ fn a_number_that_is_none_is_an_error_that_names_its_variable_or_flag() {
 #[test]
 fn an_unknown_key_is_a_warning_with_a_suggestion() {
     let place = Place::new();
-    place.write(Layer::User, "max_dept = 3\n[agents.vim]\npath = '/v'\n[zzz]\na.b.c = 1\n");
-    let file = place.file(Layer::User).display().to_string();
+    place.write(ConfigLayer::User, "max_dept = 3\n[agents.vim]\npath = '/v'\n[zzz]\na.b.c = 1\n");
+    let file = place.file(ConfigLayer::User).display().to_string();
     let texts: Vec<_> =
         place.load().warnings.iter().map(|warning| warning.to_string().replace(&file, "F")).collect();
     assert_eq!(
@@ -233,18 +246,18 @@ fn an_unknown_key_is_a_warning_with_a_suggestion() {
 #[test]
 fn an_untrusted_repository_may_lower_and_not_raise() {
     let place = Place::new();
-    place.write(Layer::User, "max_depth = 4");
+    place.write(ConfigLayer::User, "max_depth = 4");
     let repository = |depth: u32| {
-        place.write(Layer::Repository, &format!("max_depth = {depth}"));
+        place.write(ConfigLayer::Repository, &format!("max_depth = {depth}"));
         let config = place.load();
         let layer = config.get("max_depth").unwrap().origin.layer;
         (config.max_depth(), layer, config.ignored.len())
     };
-    assert_eq!(repository(3), (3, Layer::Repository, 0));
-    assert_eq!(repository(0), (0, Layer::Repository, 0));
-    assert_eq!(repository(5), (4, Layer::User, 1));
+    assert_eq!(repository(3), (3, ConfigLayer::Repository, 0));
+    assert_eq!(repository(0), (0, ConfigLayer::Repository, 0));
+    assert_eq!(repository(5), (4, ConfigLayer::User, 1));
     // Whoever starts amplihack is asked last.
-    let env = place.env.clone().with("AMPLIHACK_MAX_DEPTH", "50");
+    let env = place.env.clone().with_variable("AMPLIHACK_MAX_DEPTH", "50");
     assert_eq!(place.load_with(&env, &[]).unwrap().max_depth(), 50);
 }
 
@@ -253,7 +266,7 @@ fn an_untrusted_repository_names_no_program_and_trusts_nobody() {
     let place = Place::new();
     let root = place.base.join("repository");
     place.write(
-        Layer::Repository,
+        ConfigLayer::Repository,
         &format!(
             "trusted_repositories = ['{}']\nagents.claude.path = '/evil'\nmax_depth = 99\nprompt_delivery = 'argv'\n",
             root.display()
@@ -265,7 +278,7 @@ fn an_untrusted_repository_names_no_program_and_trusts_nobody() {
     assert!(!config.is_trusted(&root));
     let mut texts: Vec<_> = config.ignored.iter().map(ToString::to_string).collect();
     texts.sort();
-    let file = place.file(Layer::Repository).display().to_string();
+    let file = place.file(ConfigLayer::Repository).display().to_string();
     assert_eq!(
         texts,
         [
@@ -289,10 +302,10 @@ fn a_trusted_repository_counts_like_the_user_but_for_trust_itself() {
     let place = Place::new();
     let root = place.base.join("repository");
     place.write(
-        Layer::Repository,
+        ConfigLayer::Repository,
         "agents.claude.path = '/tools/claude'\nmax_depth = 99\ntrusted_repositories = ['/x']\n",
     );
-    assert!(trust(&place.env, &root.join("src")).unwrap().added);
+    assert!(record_trust(&place.env, &root.join("src")).unwrap().added);
     let config = place.load();
     assert!(config.is_trusted(&root));
     assert!(!config.is_trusted(Path::new("/x")));
@@ -305,12 +318,13 @@ fn a_trusted_repository_counts_like_the_user_but_for_trust_itself() {
 fn trust_in_one_repository_is_not_trust_in_one_inside_or_beside_it() {
     let place = Place::new();
     let outer = place.base.join("repository");
-    trust(&place.env, &outer).unwrap();
+    record_trust(&place.env, &outer).unwrap();
     for other in [outer.join("vendored"), place.base.join("repository-2")] {
         fs::create_dir_all(other.join(".git")).unwrap();
         fs::create_dir_all(other.join(".amplihack")).unwrap();
         fs::write(other.join(REPOSITORY_FILE), "agents.claude.path = '/evil'").unwrap();
-        let config = Config::load_with(&place.file(Layer::System), &place.env, &other, &[]).unwrap();
+        let config =
+            LayeredConfig::load_with(&place.file(ConfigLayer::System), &place.env, &other, &[]).unwrap();
         assert_eq!(config.repository.as_deref(), Some(other.as_path()));
         assert_eq!(config.agent_path(AgentBinary::Claude), None);
     }
@@ -320,24 +334,30 @@ fn trust_in_one_repository_is_not_trust_in_one_inside_or_beside_it() {
 fn the_system_cannot_trust_for_the_user() {
     let place = Place::new();
     let root = place.base.join("repository");
-    place.write(Layer::System, &format!("trusted_repositories = ['{}']", root.display()));
+    place.write(ConfigLayer::System, &format!("trusted_repositories = ['{}']", root.display()));
     assert!(!place.load().is_trusted(&root));
 }
 
 #[test]
 fn the_users_file_is_where_xdg_says_if_that_is_absolute() {
-    let env = Env::empty().with("HOME", "/h");
+    let env = Env::empty().with_variable("HOME", "/h");
     let file = |env: &Env| user_file(env).map(|file| file.display().to_string());
     assert_eq!(file(&env).as_deref(), Some("/h/.config/amplihack/config.toml"));
-    assert_eq!(file(&env.clone().with("XDG_CONFIG_HOME", "/x")).as_deref(), Some("/x/amplihack/config.toml"));
-    assert_eq!(file(&env.with("XDG_CONFIG_HOME", "x")).as_deref(), Some("/h/.config/amplihack/config.toml"));
+    assert_eq!(
+        file(&env.clone().with_variable("XDG_CONFIG_HOME", "/x")).as_deref(),
+        Some("/x/amplihack/config.toml")
+    );
+    assert_eq!(
+        file(&env.with_variable("XDG_CONFIG_HOME", "x")).as_deref(),
+        Some("/h/.config/amplihack/config.toml")
+    );
     assert_eq!(file(&Env::empty()), None);
 }
 
 #[test]
 fn a_file_that_is_no_file_is_named_and_does_not_hang() {
     let place = Place::new();
-    let file = place.file(Layer::Repository);
+    let file = place.file(ConfigLayer::Repository);
     fs::create_dir_all(file.parent().unwrap()).unwrap();
     rustix::fs::mkfifoat(rustix::fs::CWD, &file, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR).unwrap();
     let error = place.load_with(&place.env, &[]).unwrap_err().to_string();

@@ -6,20 +6,20 @@ use std::path::{Path, PathBuf};
 use toml_edit::{Array, DocumentMut, Item};
 
 use super::error::ConfigError;
-use super::file::{syntax, text};
+use super::file::{read_text, syntax_error};
 use super::{TRUSTED_REPOSITORIES, user_file};
-use crate::edited::as_before;
+use crate::edited_toml::as_before;
 use crate::env::Env;
-use crate::fs::{Durability, create_private_dir, repository_root, write_atomic};
+use crate::fs::{WriteDurability, create_private_dir, repository_root, write_atomic};
 
-/// What [`trust`] did.
+/// Result of [`record_trust`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Trust {
+pub struct TrustChange {
     /// The repository's root.
     pub repository: PathBuf,
     /// The user's configuration file.
     pub file: PathBuf,
-    /// Whether the repository was added; otherwise it was trusted before and nothing was written.
+    /// Set if the repository was added; otherwise it was trusted before and nothing was written.
     pub added: bool,
 }
 
@@ -27,37 +27,37 @@ pub struct Trust {
 ///
 /// Adds its root to `trusted_repositories` in the user's file and leaves every other line, comment and blank of it alone. The
 /// file is replaced whole; a file that is not TOML is refused.
-pub fn trust(env: &Env, directory: &Path) -> Result<Trust, ConfigError> {
+pub fn record_trust(env: &Env, directory: &Path) -> Result<TrustChange, ConfigError> {
     let repository = repository_root(directory)
         .ok_or_else(|| ConfigError::NoRepository { directory: directory.to_path_buf() })?;
     let name = repository.to_str().ok_or_else(|| ConfigError::NotUtf8 { path: repository.clone() })?;
     let file = user_file(env).ok_or(ConfigError::NoUserFile)?;
-    let old = text(&file)?.unwrap_or_default();
+    let old = read_text(&file)?.unwrap_or_default();
     let Some(new) = with_repository(&file, &old, name)? else {
-        return Ok(Trust { repository, file, added: false });
+        return Ok(TrustChange { repository, file, added: false });
     };
     write(&file, &new).map_err(|source| ConfigError::Write { file: file.clone(), source })?;
-    Ok(Trust { repository, file, added: true })
+    Ok(TrustChange { repository, file, added: true })
 }
 
 /// `text` with `repository` in its list. `None` if it is there.
 fn with_repository(file: &Path, text: &str, repository: &str) -> Result<Option<String>, ConfigError> {
     let mut document: DocumentMut = text.parse().map_err(|error: toml_edit::TomlError| {
-        syntax(file, text, error.span().map_or(0, |span| span.start), error.message())
+        syntax_error(file, text, error.span().map_or(0, |span| span.start), error.message())
     })?;
     let list = document.entry(TRUSTED_REPOSITORIES).or_insert(Item::Value(Array::new().into()));
     let Some(list) = list.as_array_mut() else {
-        return Err(syntax(file, text, 0, "trusted_repositories must be a list of absolute paths"));
+        return Err(syntax_error(file, text, 0, "trusted_repositories must be a list of absolute paths"));
     };
     if list.iter().any(|item| item.as_str() == Some(repository)) {
         return Ok(None);
     }
-    add(list, repository);
+    push_item(list, repository);
     Ok(Some(as_before(document.to_string(), text)))
 }
 
 /// Appends an item; in a list of several lines, on a line of its own, so that a comment stays with its item.
-fn add(list: &mut Array, text: &str) {
+fn push_item(list: &mut Array, text: &str) {
     let rest = list.trailing().as_str().unwrap_or_default().to_owned();
     match rest.rsplit_once('\n') {
         Some((comments, indent)) => {
@@ -76,7 +76,7 @@ fn write(file: &Path, text: &str) -> std::io::Result<()> {
         create_private_dir(directory)?;
     }
     let mode = std::fs::metadata(&file).map_or(0o600, |metadata| metadata.permissions().mode() & 0o7777);
-    write_atomic(&file, text.as_bytes(), mode, Durability::Machine)
+    write_atomic(&file, text.as_bytes(), mode, WriteDurability::Machine)
 }
 
 #[cfg(test)]
@@ -89,23 +89,26 @@ mod tests {
         let base = fs::canonicalize(dir.path()).unwrap();
         fs::create_dir_all(base.join("repository/.git")).unwrap();
         fs::create_dir_all(base.join("repository/src")).unwrap();
-        let env = Env::empty().with("HOME", base.join("home"));
+        let env = Env::empty().with_variable("HOME", base.join("home"));
         (dir, base, env)
     }
 
     #[test]
     fn a_new_file_is_private_and_a_second_time_changes_nothing() {
         let (_dir, base, env) = setting();
-        let first = trust(&env, &base.join("repository/src")).unwrap();
+        let first = record_trust(&env, &base.join("repository/src")).unwrap();
         let file = base.join("home/.config/amplihack/config.toml");
-        assert_eq!(first, Trust { repository: base.join("repository"), file: file.clone(), added: true });
+        assert_eq!(
+            first,
+            TrustChange { repository: base.join("repository"), file: file.clone(), added: true }
+        );
         let expected = format!("trusted_repositories = [\"{}\"]\n", base.join("repository").display());
         assert_eq!(fs::read_to_string(&file).unwrap(), expected);
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o7777;
         assert_eq!((mode(&file), mode(file.parent().unwrap())), (0o600, 0o700));
 
         let before = fs::metadata(&file).unwrap().modified().unwrap();
-        assert!(!trust(&env, &base.join("repository")).unwrap().added);
+        assert!(!record_trust(&env, &base.join("repository")).unwrap().added);
         assert_eq!(fs::metadata(&file).unwrap().modified().unwrap(), before);
         assert_eq!(fs::read_to_string(&file).unwrap(), expected);
     }
@@ -135,7 +138,7 @@ mod tests {
             let file = base.join("home/.config/amplihack/config.toml");
             fs::create_dir_all(file.parent().unwrap()).unwrap();
             fs::write(&file, text).unwrap();
-            let error = trust(&env, &base.join("repository")).unwrap_err();
+            let error = record_trust(&env, &base.join("repository")).unwrap_err();
             assert!(matches!(error, ConfigError::Syntax { line: 1, .. }), "{error}");
             assert_eq!(fs::read_to_string(&file).unwrap(), text);
         }
@@ -148,7 +151,7 @@ mod tests {
         fs::create_dir_all(file.parent().unwrap()).unwrap();
         fs::write(base.join("dotfile"), "max_depth = 3\n").unwrap();
         std::os::unix::fs::symlink(base.join("dotfile"), &file).unwrap();
-        trust(&env, &base.join("repository")).unwrap();
+        record_trust(&env, &base.join("repository")).unwrap();
         assert!(file.is_symlink());
         assert!(fs::read_to_string(base.join("dotfile")).unwrap().starts_with("max_depth = 3\n"));
     }
@@ -156,8 +159,11 @@ mod tests {
     #[test]
     fn there_has_to_be_a_repository_and_a_home() {
         let (_dir, base, env) = setting();
-        assert!(matches!(trust(&env, &base.join("nowhere")), Err(ConfigError::NoRepository { .. })));
-        assert!(matches!(trust(&Env::empty(), &base.join("repository")), Err(ConfigError::NoUserFile)));
+        assert!(matches!(record_trust(&env, &base.join("nowhere")), Err(ConfigError::NoRepository { .. })));
+        assert!(matches!(
+            record_trust(&Env::empty(), &base.join("repository")),
+            Err(ConfigError::NoUserFile)
+        ));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::sabotage;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags, open, openat2, statat};
 
-/// How many directories a walk looks at, the one in which it starts included.
+/// Number of directories that a walk looks at, the one in which it starts included.
 pub const MAX_DIRECTORIES: usize = 32;
 
 /// The root of the repository that holds `directory`: the nearest directory with a `.git` of any type, without
@@ -15,9 +15,9 @@ pub const MAX_DIRECTORIES: usize = 32;
 ///
 /// At most [`MAX_DIRECTORIES`] are looked at. `None` if there is none, or `directory` cannot be opened.
 pub fn repository_root(directory: &Path) -> Option<PathBuf> {
-    match walk(&RealDirectory::open(directory).ok()?, None) {
-        Stop::Repository(root) => Some(root),
-        Stop::Found { .. } | Stop::Exhausted => None,
+    match walk_up(&RealDirectory::open(directory).ok()?, None) {
+        WalkStop::Repository(root) => Some(root),
+        WalkStop::Found { .. } | WalkStop::Exhausted => None,
     }
 }
 
@@ -32,9 +32,9 @@ const UPS: &str = concat!(
 );
 const _: () = assert!(UPS.len() == MAX_DIRECTORIES * UP, "a step for each directory");
 
-/// Where a walk ended.
+/// Place where a walk ended.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Stop {
+pub(crate) enum WalkStop {
     /// `directory` holds the wanted file, or something in its place that cannot be looked at.
     Found { directory: PathBuf, file: PathBuf },
     /// The wanted file is nowhere up to this repository's root, which was looked at too.
@@ -47,7 +47,7 @@ pub(crate) enum Stop {
 ///
 /// Costs one stat for each of the two in each directory. They are asked relative to the open directory, which spares the kernel
 /// the way down from the root and pays for opening it.
-pub(crate) fn walk(start: &RealDirectory, wanted: Option<&str>) -> Stop {
+pub(crate) fn walk_up(start: &RealDirectory, wanted: Option<&str>) -> WalkStop {
     let mut name = String::with_capacity(256);
     name.push_str(UPS);
     let mut here = |level: usize, file: &str| {
@@ -56,33 +56,33 @@ pub(crate) fn walk(start: &RealDirectory, wanted: Option<&str>) -> Stop {
         // The ending of the name with as many steps up as there are levels.
         present_at(start.file.as_fd(), Path::new(name.get(UPS.len() - level * UP..).unwrap_or_default()))
     };
-    let most = MAX_DIRECTORIES + usize::from(sabotage::active("routing-32-ancestors"));
+    let most = MAX_DIRECTORIES + usize::from(sabotage::is_active("routing-32-ancestors"));
     for (level, directory) in start.path.ancestors().take(most).enumerate() {
         if let Some(wanted) = wanted
             && here(level, wanted)
-            && !(sabotage::active("routing-walk-up") && level > 0)
-            && !(sabotage::active("routing-nearest-file")
+            && !(sabotage::is_active("routing-walk-up") && level > 0)
+            && !(sabotage::is_active("routing-nearest-file")
                 && directory.parent().is_some_and(|above| above.join(wanted).exists()))
         {
-            return Stop::Found { directory: directory.to_path_buf(), file: directory.join(wanted) };
+            return WalkStop::Found { directory: directory.to_path_buf(), file: directory.join(wanted) };
         }
-        if sabotage::active("routing-git-boundary") && wanted.is_some() && directory.join(".git").is_dir()
-            || sabotage::active("routing-git-file-boundary")
+        if sabotage::is_active("routing-git-boundary") && wanted.is_some() && directory.join(".git").is_dir()
+            || sabotage::is_active("routing-git-file-boundary")
                 && wanted.is_some()
                 && directory.join(".git").is_file()
         {
             continue;
         }
         if here(level, ".git") {
-            return Stop::Repository(directory.to_path_buf());
+            return WalkStop::Repository(directory.to_path_buf());
         }
     }
-    Stop::Exhausted
+    WalkStop::Exhausted
 }
 
-/// Whether something stands at `path`, be it a dangling link. What cannot be looked at counts: passing it by would
+/// Reports whether something stands at `path`, be it a dangling link. What cannot be looked at counts: passing it by would
 /// let a walk cross a border that it could not see.
-pub(crate) fn present(path: &Path) -> bool {
+pub(crate) fn is_present(path: &Path) -> bool {
     present_at(CWD, path)
 }
 
@@ -126,7 +126,7 @@ impl RealDirectory {
     }
 }
 
-/// Whether `path` is absolute and has no `.`, no `..` and no slash too many in it.
+/// Reports whether `path` is absolute and has no `.`, no `..` and no slash too many in it.
 fn is_plain(path: &Path) -> bool {
     match path.as_os_str().as_encoded_bytes() {
         b"/" => true,
@@ -202,9 +202,9 @@ mod tests {
         fs::create_dir_all(base.join("x/.git")).unwrap();
         fs::write(base.join("a/wanted"), "").unwrap();
         std::os::unix::fs::symlink("../a/b/c", base.join("x/link")).unwrap();
-        let found = Stop::Found { directory: base.join("a"), file: base.join("a/wanted") };
-        assert_eq!(walk(&RealDirectory::open(&base.join("x/link")).unwrap(), Some("wanted")), found);
-        assert_eq!(walk(&RealDirectory::open(&base.join("a/b/c/")).unwrap(), Some("wanted")), found);
+        let found = WalkStop::Found { directory: base.join("a"), file: base.join("a/wanted") };
+        assert_eq!(walk_up(&RealDirectory::open(&base.join("x/link")).unwrap(), Some("wanted")), found);
+        assert_eq!(walk_up(&RealDirectory::open(&base.join("a/b/c/")).unwrap(), Some("wanted")), found);
     }
 
     #[test]

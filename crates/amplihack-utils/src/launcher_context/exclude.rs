@@ -6,7 +6,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use crate::fs::{Durability, read_regular, write_atomic};
+use crate::fs::{WriteDurability, read_regular, write_atomic};
 
 /// A larger exclude file is left alone.
 const MAX_EXCLUDE_BYTES: u64 = 1024 * 1024;
@@ -14,8 +14,8 @@ const MAX_EXCLUDE_BYTES: u64 = 1024 * 1024;
 /// Adds a line for `anchor`'s `.claude/runtime` to the exclude file of the repository at `root`, unless it is there.
 ///
 /// All else in the file stays as it is. If `root` has nothing that looks like a git directory, nothing happens.
-pub(super) fn hide(root: &Path, anchor: &Path) -> io::Result<()> {
-    let (Some(git), Some(line)) = (common_directory(root), pattern(root, anchor)) else { return Ok(()) };
+pub(super) fn hide_runtime(root: &Path, anchor: &Path) -> io::Result<()> {
+    let (Some(git), Some(line)) = (common_directory(root), exclude_line(root, anchor)) else { return Ok(()) };
     let listed = git.join("info/exclude");
     // Some people link this file to one that they share.
     let file = std::fs::canonicalize(&listed).unwrap_or(listed);
@@ -35,7 +35,7 @@ pub(super) fn hide(root: &Path, anchor: &Path) -> io::Result<()> {
     }
     contents.extend_from_slice(&line);
     contents.push(b'\n');
-    write_atomic(&file, &contents, mode, Durability::Process)
+    write_atomic(&file, &contents, mode, WriteDurability::Process)
 }
 
 /// The git directory that all worktrees of a repository share: `.git`, or where a `.git` file leads.
@@ -57,7 +57,7 @@ fn path_in(file: &Path, prefix: &[u8]) -> Option<PathBuf> {
 }
 
 /// The line that hides `anchor`'s `.claude/runtime`. `None` if git's format has no way to write it.
-fn pattern(root: &Path, anchor: &Path) -> Option<Vec<u8>> {
+fn exclude_line(root: &Path, anchor: &Path) -> Option<Vec<u8>> {
     let below = anchor.strip_prefix(root).ok()?.join(".claude/runtime/").into_os_string().into_vec();
     if below.contains(&b'\n') {
         return None;
@@ -105,7 +105,7 @@ mod tests {
     #[test]
     fn git_ignores_the_directory_and_nothing_else() {
         let (_dir, root) = repository();
-        hide(&root, &root).unwrap();
+        hide_runtime(&root, &root).unwrap();
         assert!(git(&root, &["check-ignore", "-q", ".claude/runtime/launcher_context.json"]));
         assert!(!git(&root, &["check-ignore", "-q", ".claude/settings.json"]));
         assert!(!git(&root, &["check-ignore", "-q", "sub/.claude/runtime/x"]));
@@ -116,11 +116,11 @@ mod tests {
         let (_dir, root) = repository();
         let anchor = root.join("a *[x]?\\ #!b");
         fs::create_dir(&anchor).unwrap();
-        hide(&root, &anchor).unwrap();
+        hide_runtime(&root, &anchor).unwrap();
         let inside = |directory: &Path| directory.join(".claude/runtime/f").to_str().unwrap().to_owned();
         assert!(git(&root, &["check-ignore", "-q", &inside(&anchor)]));
         assert!(!git(&root, &["check-ignore", "-q", &inside(&root)]));
-        assert_eq!(pattern(&root, &root.join("a\nb")), None);
+        assert_eq!(exclude_line(&root, &root.join("a\nb")), None);
     }
 
     #[test]
@@ -130,7 +130,7 @@ mod tests {
         fs::write(&file, b"# mine\r\n*.log\xff").unwrap();
         fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();
         for _ in 0..3 {
-            hide(&root, &root).unwrap();
+            hide_runtime(&root, &root).unwrap();
         }
         assert_eq!(fs::read(&file).unwrap(), b"# mine\r\n*.log\xff\n/.claude/runtime/\n");
         assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o7777, 0o640);
@@ -142,11 +142,11 @@ mod tests {
         let file = root.join(".git/info/exclude");
         let long = format!("#{}\n", "x".repeat(1024 * 1024 - 2));
         fs::write(&file, &long).unwrap();
-        hide(&root, &root).unwrap();
+        hide_runtime(&root, &root).unwrap();
         assert_eq!(fs::read_to_string(&file).unwrap(), long.clone() + "/.claude/runtime/\n");
         let longer = format!("#{long}");
         fs::write(&file, &longer).unwrap();
-        assert!(hide(&root, &root).is_err());
+        assert!(hide_runtime(&root, &root).is_err());
         assert_eq!(fs::read_to_string(&file).unwrap(), longer);
     }
 
@@ -157,7 +157,7 @@ mod tests {
         fs::write(&shared, "*.o\n").unwrap();
         fs::remove_file(root.join(".git/info/exclude")).unwrap();
         std::os::unix::fs::symlink(&shared, root.join(".git/info/exclude")).unwrap();
-        hide(&root, &root).unwrap();
+        hide_runtime(&root, &root).unwrap();
         assert!(root.join(".git/info/exclude").is_symlink());
         assert_eq!(fs::read_to_string(&shared).unwrap(), "*.o\n/.claude/runtime/\n");
     }
@@ -168,7 +168,7 @@ mod tests {
         let file = root.join(".git/info/exclude");
         fs::remove_file(&file).unwrap();
         std::os::unix::fs::symlink("exclude", &file).unwrap();
-        assert!(hide(&root, &root).is_err());
+        assert!(hide_runtime(&root, &root).is_err());
         assert!(file.is_symlink());
     }
 
@@ -189,7 +189,7 @@ mod tests {
     fn a_missing_info_directory_is_made() {
         let (_dir, root) = repository();
         fs::remove_dir_all(root.join(".git/info")).unwrap();
-        hide(&root, &root).unwrap();
+        hide_runtime(&root, &root).unwrap();
         assert!(git(&root, &["check-ignore", "-q", ".claude/runtime/x"]));
     }
 
@@ -200,7 +200,7 @@ mod tests {
         let tree = fs::canonicalize(dir.path()).unwrap().join("tree");
         assert!(git(&root, &["worktree", "add", "-q", tree.to_str().unwrap()]));
         assert!(tree.join(".git").is_file());
-        hide(&tree, &tree).unwrap();
+        hide_runtime(&tree, &tree).unwrap();
         assert!(git(&tree, &["check-ignore", "-q", ".claude/runtime/x"]));
         assert!(fs::read_to_string(root.join(".git/info/exclude")).unwrap().contains("/.claude/runtime/\n"));
     }
@@ -210,7 +210,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         for contents in ["", "gitdir:", "gitdir: ../nowhere", "gitdir: .", "hello"] {
             fs::write(dir.path().join(".git"), contents).unwrap();
-            hide(dir.path(), dir.path()).unwrap();
+            hide_runtime(dir.path(), dir.path()).unwrap();
             assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "{contents}");
         }
     }

@@ -1,7 +1,7 @@
 //! `launcher_context.json`: which launch is in charge of a repository, written by launches, read by the resolver.
 
 mod exclude;
-mod living;
+mod launch_index;
 mod read;
 mod session;
 mod write;
@@ -13,24 +13,25 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use crate::agent_binary::AgentBinary;
-use crate::error::Explain;
+use crate::error::ErrorExplanation;
 
-pub use living::sweep;
-pub(crate) use living::{launches_of, may_have_launches};
-pub use read::{Context, MAX_AGE, MAX_DEPTH, MAX_FILE_BYTES, Unusable, read};
-pub use session::{BadSessionId, SessionContext, SessionId, meant, new_session_id, sessions};
-pub use write::{location, write};
+pub use launch_index::{launches_of, may_have_launches, sweep_index};
+pub use read::{ContextFileError, LauncherContextFile, MAX_AGE, MAX_DEPTH, MAX_FILE_BYTES, read};
+pub use session::{
+    BadSessionId, SessionContext, SessionId, new_session_id, pick_by_prefix, sessions_directory,
+};
+pub use write::{context_path, write};
 
 /// The file's name.
 pub const FILE_NAME: &str = "launcher_context.json";
 
-/// Where the file stands below the directory that a launch is in charge of.
+/// Path of the file below the directory that a launch is in charge of.
 pub const RELATIVE_PATH: &str = ".claude/runtime/launcher_context.json";
 
 /// The variable by which a launch names its session to its descendants.
 pub const SESSION_VAR: &str = "AMPLIHACK_SESSION_ID";
 
-/// What a launch says about itself. Never a command line, never a prompt: the file lies in the repository.
+/// Facts of a launch about itself. Never a command line, never a prompt: the file lies in the repository.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LauncherContext {
     /// The agent that was launched.
@@ -38,16 +39,16 @@ pub struct LauncherContext {
     /// The launch.
     pub session_id: SessionId,
     /// The directory in which it was launched; what is not UTF-8 in it is replaced.
-    #[serde(serialize_with = "lossy")]
+    #[serde(serialize_with = "serialize_lossy")]
     pub cwd: PathBuf,
-    /// When, in UTC.
-    #[serde(serialize_with = "rfc3339")]
+    /// Time of the launch, in UTC.
+    #[serde(serialize_with = "serialize_rfc3339")]
     pub started_at: Timestamp,
     /// The version of amplihack that launched it.
     pub amplihack_version: String,
     /// The launching process. While it lives the file does not go stale.
     pub pid: u32,
-    /// When that process started, in clock ticks since boot.
+    /// Start of that process, in clock ticks since boot.
     pub start_time: u64,
 }
 
@@ -66,15 +67,15 @@ impl LauncherContext {
     }
 }
 
-fn lossy<S: serde::Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+fn serialize_lossy<S: serde::Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(&path.to_string_lossy())
 }
 
-fn rfc3339<S: serde::Serializer>(time: &Timestamp, serializer: S) -> Result<S::Ok, S::Error> {
+fn serialize_rfc3339<S: serde::Serializer>(time: &Timestamp, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(time)
 }
 
-/// Why a context file could not be written, read or removed.
+/// Error in writing, reading or removing a context file.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ContextError {
@@ -107,13 +108,13 @@ pub enum ContextError {
 }
 
 impl ContextError {
-    fn io(path: &Path) -> impl FnOnce(io::Error) -> Self {
+    fn io_error(path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_path_buf();
         move |source| Self::Io { path, source }
     }
 }
 
-impl Explain for ContextError {
+impl ErrorExplanation for ContextError {
     fn kind(&self) -> &'static str {
         match self {
             Self::Outside { .. } => "context_outside",
@@ -132,7 +133,7 @@ mod tests {
         let path = PathBuf::from("p");
         for (error, kind) in [
             (ContextError::Outside { path: path.clone(), anchor: path.clone() }, "context_outside"),
-            (ContextError::io(&path)(io::ErrorKind::NotFound.into()), "context_io"),
+            (ContextError::io_error(&path)(io::ErrorKind::NotFound.into()), "context_io"),
             (ContextError::Damaged { path, line: 1, column: 1 }, "context_damaged"),
         ] {
             assert_eq!(error.kind(), kind);

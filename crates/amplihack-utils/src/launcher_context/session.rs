@@ -1,4 +1,4 @@
-//! One launch: its id, and the small file by which others can tell whether it still runs.
+//! Identity of a launch: its id, and the small file by which others can tell whether it still runs.
 
 use std::fmt;
 use std::io;
@@ -8,9 +8,9 @@ use jiff::Timestamp;
 use rustix::rand::{GetRandomFlags, getrandom};
 use serde::{Deserialize, Serialize};
 
-use super::{ContextError, living, lossy, rfc3339};
+use super::{ContextError, launch_index, serialize_lossy, serialize_rfc3339};
 use crate::agent_binary::AgentBinary;
-use crate::fs::{Durability, create_private_dir, read_regular, write_atomic};
+use crate::fs::{WriteDurability, create_private_dir, read_regular, write_atomic};
 use crate::sabotage;
 
 /// The largest session file that is read, in bytes. Ours are below 1 KiB, apart from the path in them.
@@ -30,14 +30,14 @@ impl SessionId {
     /// Takes `text` if it is a session id.
     pub fn parse(text: &str) -> Result<Self, BadSessionId> {
         let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
-        let good = sabotage::active("routing-session-path")
+        let good = sabotage::is_active("routing-session-path")
             || (1..=64).contains(&text.len()) && !text.starts_with('.') && text.bytes().all(allowed);
         if good { Ok(Self(text.to_owned())) } else { Err(BadSessionId) }
     }
 
-    /// Where everything that is kept of this launch stands below `home`, the value of [`crate::env::Env::amplihack_home`].
+    /// Directory of all that is kept of this launch below `home`, the value of [`crate::env::Env::amplihack_home`].
     pub fn directory(&self, home: &Path) -> PathBuf {
-        sessions(home).join(&self.0)
+        sessions_directory(home).join(&self.0)
     }
 
     /// The id as text.
@@ -53,12 +53,12 @@ impl fmt::Display for SessionId {
 }
 
 /// The directory of all launches below `home`, the value of [`crate::env::Env::amplihack_home`].
-pub fn sessions(home: &Path) -> PathBuf {
+pub fn sessions_directory(home: &Path) -> PathBuf {
     home.join("sessions")
 }
 
 /// The one of `kept` that is meant by `wanted`: its `id`, or the beginning of it where no other begins so. `Err`: how many begin so.
-pub fn meant<T>(mut kept: Vec<T>, wanted: &str, id: impl Fn(&T) -> &str) -> Result<T, usize> {
+pub fn pick_by_prefix<T>(mut kept: Vec<T>, wanted: &str, id: impl Fn(&T) -> &str) -> Result<T, usize> {
     if let Some(exact) = kept.iter().position(|one| id(one) == wanted) {
         return Ok(kept.swap_remove(exact));
     }
@@ -90,13 +90,13 @@ pub struct SessionContext {
     pub agent: AgentBinary,
     /// The launching process.
     pub pid: u32,
-    /// When that process started, in clock ticks since boot.
+    /// Start of that process, in clock ticks since boot.
     pub start_time: u64,
-    /// When, in UTC.
-    #[serde(serialize_with = "rfc3339", deserialize_with = "timestamp")]
+    /// Time of the launch, in UTC.
+    #[serde(serialize_with = "serialize_rfc3339", deserialize_with = "deserialize_timestamp")]
     pub started_at: Timestamp,
     /// The directory in which it was launched; what is not UTF-8 in it is replaced.
-    #[serde(serialize_with = "lossy")]
+    #[serde(serialize_with = "serialize_lossy")]
     pub cwd: PathBuf,
 }
 
@@ -113,7 +113,7 @@ impl SessionContext {
         }
     }
 
-    /// Where the file of launch `id` stands below `home`, the value of [`crate::env::Env::amplihack_home`].
+    /// Path of the file of launch `id` below `home`, the value of [`crate::env::Env::amplihack_home`].
     pub fn path(home: &Path, id: &SessionId) -> PathBuf {
         id.directory(home).join("context.json")
     }
@@ -125,8 +125,8 @@ impl SessionContext {
         let directory = path.parent().unwrap_or(home);
         create_private_dir(directory).map_err(failed)?;
         let text = serde_json::to_vec(self).map_err(|error| failed(error.into()))?;
-        write_atomic(&path, &text, 0o600, Durability::Process).map_err(failed)?;
-        living::enter(home, id, self).map_err(failed)?;
+        write_atomic(&path, &text, 0o600, WriteDurability::Process).map_err(failed)?;
+        launch_index::enter_launch(home, id, self).map_err(failed)?;
         Ok(path)
     }
 
@@ -148,7 +148,7 @@ impl SessionContext {
     pub fn remove(home: &Path, id: &SessionId) -> Result<(), ContextError> {
         let path = Self::path(home, id);
         if let Ok(Some(context)) = Self::read(home, id) {
-            living::leave(home, id, &context);
+            launch_index::remove_launch(home, id, &context);
         }
         match std::fs::remove_file(&path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -163,7 +163,7 @@ impl SessionContext {
     }
 }
 
-fn timestamp<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Timestamp, D::Error> {
+fn deserialize_timestamp<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Timestamp, D::Error> {
     String::deserialize(deserializer)?.parse().map_err(|_| serde::de::Error::custom("not an RFC 3339 time"))
 }
 
@@ -254,7 +254,7 @@ mod tests {
 
     #[test]
     fn what_is_meant_is_the_same_id_or_the_only_one_that_begins_so() {
-        let of = |wanted: &str| meant(vec!["abc", "ab", "abd", "x1"], wanted, |id| id);
+        let of = |wanted: &str| pick_by_prefix(vec!["abc", "ab", "abd", "x1"], wanted, |id| id);
         for (wanted, found) in [
             ("ab", Ok("ab")),
             ("abd", Ok("abd")),

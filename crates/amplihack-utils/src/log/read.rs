@@ -8,14 +8,14 @@ use std::path::{Path, PathBuf};
 use super::LogError;
 use crate::fs::open_regular;
 
-/// How much is looked at once, at most, for the last newline.
+/// Number of bytes that are looked at once, at most, for the last newline.
 const CHUNK: u64 = 64 * 1024;
 
 /// The whole lines of the log at `path` that are there now, from the one that begins at byte `offset`.
 ///
 /// A torn tail is not among them. Nothing is locked, changed or created. To see what came later, read again from the
 /// last line's offset plus its length plus one.
-pub fn read_from(path: &Path, offset: u64) -> Result<Lines, LogError> {
+pub fn read_from(path: &Path, offset: u64) -> Result<LogLines, LogError> {
     let io = |source| LogError::Io { path: path.to_owned(), source };
     // A pipe in its place would be waited for without an end.
     let (mut file, _) = open_regular(path).map_err(io)?;
@@ -25,18 +25,18 @@ pub fn read_from(path: &Path, offset: u64) -> Result<Lines, LogError> {
         return Err(LogError::Offset { path: path.to_owned(), offset });
     }
     file.seek(SeekFrom::Start(offset)).map_err(io)?;
-    Ok(Lines { reader: BufReader::new(file.take(end - offset)), offset, path: path.to_owned() })
+    Ok(LogLines { reader: BufReader::new(file.take(end - offset)), offset, path: path.to_owned() })
 }
 
 /// Whole lines of a log with the offsets at which they begin, without their newlines.
 #[derive(Debug)]
-pub struct Lines {
+pub struct LogLines {
     reader: BufReader<Take<File>>,
     offset: u64,
     path: PathBuf,
 }
 
-impl Iterator for Lines {
+impl Iterator for LogLines {
     type Item = Result<(u64, Vec<u8>), LogError>;
 
     fn next(&mut self) -> Option<Self::Item> {

@@ -1,4 +1,4 @@
-//! What must live as long as the child: the prompt file, private and gone with its handle.
+//! Things that must live as long as the child: the prompt file, private and gone with its handle.
 
 use std::fs::Permissions;
 use std::io::{self, Write};
@@ -37,17 +37,17 @@ struct PromptFileError {
 
 impl DeliveryHandle {
     /// For a prompt that is an argument.
-    pub const fn argv() -> Self {
+    pub const fn with_argv() -> Self {
         Self { mode: DeliveryMode::Argv, file: None }
     }
 
     /// For a prompt that goes to the child's stdin.
-    pub const fn stdin() -> Self {
+    pub const fn with_stdin() -> Self {
         Self { mode: DeliveryMode::Stdin, file: None }
     }
 
     /// Writes `prompt` unchanged to a new file under `TMPDIR` (`/tmp` without it); see [`Self::tempfile_in`].
-    pub fn tempfile(prompt: impl AsRef<[u8]>) -> io::Result<Self> {
+    pub fn with_tempfile(prompt: impl AsRef<[u8]>) -> io::Result<Self> {
         Self::tempfile_in(&temp_dir(), prompt)
     }
 
@@ -62,7 +62,7 @@ impl DeliveryHandle {
         Ok(Self { mode: DeliveryMode::Tempfile, file: Some(file) })
     }
 
-    /// How the prompt was delivered.
+    /// Returns the mode in which the prompt was delivered.
     pub const fn mode(&self) -> DeliveryMode {
         self.mode
     }
@@ -79,23 +79,23 @@ impl PromptFile {
         builder.prefix(PREFIX);
         let mut private =
             builder.permissions(Permissions::from_mode(0o700)).tempdir_in(std::path::absolute(directory)?)?;
-        if sabotage::active("delivery-tempfile-directory") {
+        if sabotage::is_active("delivery-tempfile-directory") {
             std::fs::set_permissions(private.path(), Permissions::from_mode(0o755))?;
         }
-        let mode = if sabotage::active("delivery-tempfile-mode") { 0o644 } else { 0o600 };
+        let mode = if sabotage::is_active("delivery-tempfile-mode") { 0o644 } else { 0o600 };
         let mut file = builder.permissions(Permissions::from_mode(mode)).tempfile_in(private.path())?;
         file.write_all(prompt)?;
         // Removed with the directory, also what the child may have put beside it.
         let path = file.into_temp_path().keep()?;
-        if sabotage::active("delivery-tempfile-early") {
+        if sabotage::is_active("delivery-tempfile-early") {
             std::fs::remove_file(&path)?;
         }
-        private.disable_cleanup(sabotage::active("delivery-tempfile-unlinked"));
+        private.disable_cleanup(sabotage::is_active("delivery-tempfile-unlinked"));
         Ok(Self { path, _directory: private })
     }
 }
 
-/// Where prompt files go. An empty `TMPDIR` is none: it would mean the current directory, often a repository.
+/// Directory of prompt files. An empty `TMPDIR` is none: it would mean the current directory, often a repository.
 pub(super) fn temp_dir() -> PathBuf {
     let directory = std::env::temp_dir();
     if directory.as_os_str().is_empty() { PathBuf::from("/tmp") } else { directory }

@@ -1,4 +1,4 @@
-//! What is requested, what is used, what a program supports.
+//! Modes of delivery: requested, used, and supported by a program.
 
 use std::fmt;
 
@@ -6,13 +6,13 @@ use super::{DeliveryWarning, ENV_VAR_NAME};
 use crate::env::Env;
 use crate::sabotage;
 
-/// How the user wants prompts delivered. A request: what the program does not support is not used.
+/// Request of the user for the delivery of prompts: what the program does not support is not used.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum PromptDelivery {
     /// The safest channel for the program and the size of the prompt.
     #[default]
     Auto,
-    /// One argument.
+    /// A single argument.
     Argv,
     /// A private file whose path is an argument.
     Tempfile,
@@ -20,10 +20,10 @@ pub enum PromptDelivery {
     Stdin,
 }
 
-/// How a prompt is delivered.
+/// Mode in which a prompt is delivered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum DeliveryMode {
-    /// One argument.
+    /// A single argument.
     Argv,
     /// A private file whose path is an argument.
     Tempfile,
@@ -34,11 +34,11 @@ pub enum DeliveryMode {
 /// The channels by which a program takes a task prompt. Facts about the program, never the user's to set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DeliveryCaps {
-    /// It takes the prompt as an argument.
+    /// The program takes the prompt as an argument.
     pub supports_argv: bool,
-    /// It takes the path of a file with the prompt.
+    /// The program takes the path of a file with the prompt.
     pub supports_tempfile: bool,
-    /// It reads the prompt from stdin.
+    /// The program reads the prompt from stdin.
     pub supports_stdin: bool,
     /// The flag before that path; with `None` or an empty one the path stands alone.
     pub tempfile_flag: Option<&'static str>,
@@ -50,10 +50,10 @@ impl PromptDelivery {
         let name = name.trim();
         [Self::Auto, Self::Argv, Self::Tempfile, Self::Stdin]
             .into_iter()
-            .filter(|request| !(sabotage::active("delivery-names") && *request == Self::Tempfile))
+            .filter(|request| !(sabotage::is_active("delivery-names") && *request == Self::Tempfile))
             .find(|request| {
                 request.name().eq_ignore_ascii_case(name)
-                    && (request.name() == name || !sabotage::active("delivery-case"))
+                    && (request.name() == name || !sabotage::is_active("delivery-case"))
             })
     }
 
@@ -118,9 +118,9 @@ impl DeliveryCaps {
         Self { supports_stdin: true, ..Self::argv_and_tempfile(flag) }
     }
 
-    /// Whether the program takes prompts by `mode`.
-    pub fn supports(&self, mode: DeliveryMode) -> bool {
-        if sabotage::active("delivery-caps") && mode == DeliveryMode::Stdin {
+    /// Reports whether the program takes prompts by `mode`.
+    pub fn supports_mode(&self, mode: DeliveryMode) -> bool {
+        if sabotage::is_active("delivery-caps") && mode == DeliveryMode::Stdin {
             return self.supports_stdin || self.supports_tempfile;
         }
         match mode {
@@ -145,19 +145,19 @@ pub fn from_env() -> PromptDelivery {
 /// Unset, empty and blank mean `auto` without a warning. The value itself goes to a debug field of the log only.
 pub fn from_env_in(env: &Env) -> (PromptDelivery, Option<DeliveryWarning>) {
     let Some(value) = env.get(ENV_VAR_NAME) else {
-        let broken = sabotage::active("delivery-unset-is-auto");
+        let broken = sabotage::is_active("delivery-unset-is-auto");
         return (if broken { PromptDelivery::Stdin } else { PromptDelivery::Auto }, None);
     };
     match value.to_str() {
-        Some(text) if text.trim().is_empty() && sabotage::active("delivery-empty-is-auto") => {
+        Some(text) if text.trim().is_empty() && sabotage::is_active("delivery-empty-is-auto") => {
             (PromptDelivery::Argv, None)
         }
         Some(text) if text.trim().is_empty() => (PromptDelivery::Auto, None),
         Some(text) if let Some(requested) = PromptDelivery::parse(text) => (requested, None),
-        _ if sabotage::active("delivery-unknown-is-auto") => {
+        _ if sabotage::is_active("delivery-unknown-is-auto") => {
             (PromptDelivery::Argv, Some(DeliveryWarning::UnknownRequest))
         }
-        _ if sabotage::active("delivery-unknown-warns") => (PromptDelivery::Auto, None),
+        _ if sabotage::is_active("delivery-unknown-warns") => (PromptDelivery::Auto, None),
         _ => {
             tracing::debug!(env = ENV_VAR_NAME, ?value, "unknown prompt delivery");
             (PromptDelivery::Auto, Some(DeliveryWarning::UnknownRequest))

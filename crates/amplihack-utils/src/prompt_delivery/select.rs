@@ -4,19 +4,19 @@ use std::io;
 
 use super::{AUTO_TEMPFILE_THRESHOLD_BYTES, MAX_ARG_BYTES};
 use super::{DeliveryCaps, DeliveryMode, DeliveryWarning, PromptDelivery};
-use crate::error::Explain;
+use crate::error::ErrorExplanation;
 use crate::sabotage;
 
 /// A mode that is supported and can hold the prompt, and what there is to say about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Selection {
+pub struct DeliverySelection {
     /// The mode.
     pub mode: DeliveryMode,
     /// The degradation, if an explicit request was not met.
     pub warnings: Vec<DeliveryWarning>,
 }
 
-/// Why no mode can take a prompt.
+/// Reason why no mode can take a prompt.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SelectError {
@@ -26,7 +26,7 @@ pub enum SelectError {
     /// There are channels, but not for this request: stdin is never degraded to a file.
     #[error("requested {requested} is unsupported and must not degrade further; request auto")]
     Unsupported {
-        /// What was asked for.
+        /// Mode that was asked for.
         requested: PromptDelivery,
     },
     /// The program takes no prompt at all.
@@ -49,7 +49,7 @@ pub struct PromptTooLarge {
     pub limit: usize,
 }
 
-impl Explain for SelectError {
+impl ErrorExplanation for SelectError {
     fn kind(&self) -> &'static str {
         match self {
             Self::TooLarge(_) => "prompt_too_large",
@@ -82,34 +82,36 @@ impl From<SelectError> for io::Error {
 ///
 /// Argv holds at most [`MAX_ARG_BYTES`]; for a larger prompt it counts as unsupported. An explicit request that is
 /// not met leaves a warning, `auto` never does.
-pub fn select(
+pub fn select_delivery(
     requested: PromptDelivery,
     prompt_size: usize,
     caps: &DeliveryCaps,
-) -> Result<Selection, SelectError> {
+) -> Result<DeliverySelection, SelectError> {
     use DeliveryMode::{Argv, Stdin, Tempfile};
     let mut threshold = AUTO_TEMPFILE_THRESHOLD_BYTES;
-    if sabotage::active("delivery-auto-threshold") {
+    if sabotage::is_active("delivery-auto-threshold") {
         threshold += 1;
     }
     let broken: Option<&[DeliveryMode]> = match requested {
-        PromptDelivery::Auto if prompt_size > threshold && sabotage::active("delivery-auto-long-order") => {
+        PromptDelivery::Auto
+            if prompt_size > threshold && sabotage::is_active("delivery-auto-long-order") =>
+        {
             Some(&[Stdin, Tempfile, Argv])
         }
-        PromptDelivery::Auto if prompt_size > threshold && sabotage::active("delivery-auto-long-argv") => {
+        PromptDelivery::Auto if prompt_size > threshold && sabotage::is_active("delivery-auto-long-argv") => {
             Some(&[Tempfile, Stdin])
         }
-        PromptDelivery::Argv if sabotage::active("delivery-argv-used") => Some(&[Stdin, Argv, Tempfile]),
-        PromptDelivery::Argv if sabotage::active("delivery-argv-order") => Some(&[Argv, Stdin, Tempfile]),
-        PromptDelivery::Tempfile if sabotage::active("delivery-tempfile-used") => {
+        PromptDelivery::Argv if sabotage::is_active("delivery-argv-used") => Some(&[Stdin, Argv, Tempfile]),
+        PromptDelivery::Argv if sabotage::is_active("delivery-argv-order") => Some(&[Argv, Stdin, Tempfile]),
+        PromptDelivery::Tempfile if sabotage::is_active("delivery-tempfile-used") => {
             Some(&[Stdin, Tempfile, Argv])
         }
-        PromptDelivery::Tempfile if sabotage::active("delivery-tempfile-order") => {
+        PromptDelivery::Tempfile if sabotage::is_active("delivery-tempfile-order") => {
             Some(&[Tempfile, Argv, Stdin])
         }
-        PromptDelivery::Stdin if sabotage::active("delivery-stdin-used") => Some(&[Argv, Stdin]),
-        PromptDelivery::Stdin if sabotage::active("delivery-stdin-degrades") => Some(&[Stdin]),
-        PromptDelivery::Stdin if sabotage::active("delivery-stdin-never-tempfile") => {
+        PromptDelivery::Stdin if sabotage::is_active("delivery-stdin-used") => Some(&[Argv, Stdin]),
+        PromptDelivery::Stdin if sabotage::is_active("delivery-stdin-degrades") => Some(&[Stdin]),
+        PromptDelivery::Stdin if sabotage::is_active("delivery-stdin-never-tempfile") => {
             Some(&[Stdin, Tempfile, Argv])
         }
         _ => None,
@@ -123,9 +125,9 @@ pub fn select(
         PromptDelivery::Stdin => &[Stdin, Argv],
     };
     let takes = |mode: DeliveryMode| {
-        sabotage::active("delivery-request-is-no-capability") && requested.mode() == Some(mode)
-            || caps.supports(mode)
-                && (mode != Argv || prompt_size <= MAX_ARG_BYTES || sabotage::active("delivery-too-large"))
+        sabotage::is_active("delivery-request-is-no-capability") && requested.mode() == Some(mode)
+            || caps.supports_mode(mode)
+                && (mode != Argv || prompt_size <= MAX_ARG_BYTES || sabotage::is_active("delivery-too-large"))
     };
     let Some(mode) = order.iter().copied().find(|&mode| takes(mode)) else {
         return Err(if caps.supports_argv {
@@ -137,7 +139,7 @@ pub fn select(
         });
     };
     let met = requested.mode().is_none_or(|wanted| wanted == mode);
-    let met = met || sabotage::active("delivery-degradation-warns");
+    let met = met || sabotage::is_active("delivery-degradation-warns");
     let warnings = if met {
         Vec::new()
     } else if requested == PromptDelivery::Argv && caps.supports_argv {
@@ -145,15 +147,15 @@ pub fn select(
     } else {
         vec![DeliveryWarning::UnsupportedMode { requested, effective: mode }]
     };
-    Ok(Selection { mode, warnings })
+    Ok(DeliverySelection { mode, warnings })
 }
 
-/// The mode of [`select`]; argv, the last resort of the documented tables, where nothing can take the prompt.
+/// The mode of [`select_delivery`]; argv, the last resort of the documented tables, where nothing can take the prompt.
 ///
-/// For reports. Whoever delivers calls [`select`] or [`deliver`](super::deliver), which say so.
+/// For reports. Whoever delivers calls [`select_delivery`] or [`deliver`](super::deliver), which say so.
 pub fn select_mode(requested: PromptDelivery, prompt_size: usize, caps: &DeliveryCaps) -> DeliveryMode {
-    if sabotage::active("delivery-select-mode") {
+    if sabotage::is_active("delivery-select-mode") {
         return DeliveryMode::Argv;
     }
-    select(requested, prompt_size, caps).map_or(DeliveryMode::Argv, |selection| selection.mode)
+    select_delivery(requested, prompt_size, caps).map_or(DeliveryMode::Argv, |selection| selection.mode)
 }

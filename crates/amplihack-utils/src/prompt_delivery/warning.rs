@@ -1,4 +1,4 @@
-//! What a delivery did otherwise than requested, in words that are safe for every log.
+//! Differences between a delivery and its request, in words that are safe for every log.
 
 use std::fmt;
 
@@ -11,23 +11,23 @@ use crate::sabotage;
 pub enum DeliveryWarning {
     /// The requested mode cannot take this prompt; another one was used.
     UnsupportedMode {
-        /// What was asked for.
+        /// Mode that was asked for.
         requested: PromptDelivery,
-        /// What is used.
+        /// Mode that is used.
         effective: DeliveryMode,
     },
     /// An argument was asked for, and the prompt does not fit into one; another mode was used.
     TooLargeForArgv {
         /// Bytes of the prompt.
         size: usize,
-        /// What is used.
+        /// Mode that is used.
         effective: DeliveryMode,
     },
     /// The variable holds no known request; `auto` was used.
     UnknownRequest,
     /// NUL bytes were removed from the prompt.
     NulRemoved {
-        /// How many.
+        /// Number of NUL bytes.
         count: usize,
     },
 }
@@ -35,7 +35,9 @@ pub enum DeliveryWarning {
 impl fmt::Display for DeliveryWarning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::UnsupportedMode { requested, .. } if sabotage::active("delivery-warning-names-modes") => {
+            Self::UnsupportedMode { requested, .. }
+                if sabotage::is_active("delivery-warning-names-modes") =>
+            {
                 write!(f, "requested {requested} is unsupported; degrading")
             }
             Self::UnsupportedMode { requested, effective } => {

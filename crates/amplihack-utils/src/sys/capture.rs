@@ -1,4 +1,4 @@
-//! One program, run to its end within a deadline, with bounded output: for processes too small for a session.
+//! Run of a program to its end within a deadline, with bounded output: for processes too small for a session.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
@@ -11,14 +11,14 @@ use rustix::fs::{MemfdFlags, memfd_create};
 
 use super::{ChildOptions, prepare_child};
 
-/// What a program printed.
+/// Output of a program, and its exit code.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Captured {
-    /// Its exit code; `None` if a signal ended it.
+pub struct ProgramOutput {
+    /// Exit code; `None` if a signal ended the program.
     pub code: Option<i32>,
-    /// Its stdout.
+    /// Bytes of stdout.
     pub stdout: Vec<u8>,
-    /// Its stderr, where that is kept.
+    /// Bytes of stderr, where that is kept.
     pub stderr: Vec<u8>,
 }
 
@@ -26,12 +26,12 @@ pub struct Captured {
 ///
 /// The program is killed, and the call fails, when it has not ended after `deadline` ([`io::ErrorKind::TimedOut`]) or when
 /// it prints more than `limit` bytes ([`io::ErrorKind::FileTooLarge`]). What it leaves behind in its group is killed too.
-pub fn capture(mut command: Command, deadline: Duration, limit: usize) -> io::Result<Captured> {
+pub fn capture_output(mut command: Command, deadline: Duration, limit: usize) -> io::Result<ProgramOutput> {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-    run(command, deadline, limit)
+    run_captured(command, deadline, limit)
 }
 
-/// Runs `command` with `input` on stdin and keeps its stderr too; else like [`capture`].
+/// Runs `command` with `input` on stdin and keeps its stderr too; else like [`capture_output`].
 ///
 /// The input is a file in memory: a program that does not read it holds nobody up.
 pub fn capture_fed(
@@ -39,15 +39,15 @@ pub fn capture_fed(
     input: &[u8],
     deadline: Duration,
     limit: usize,
-) -> io::Result<Captured> {
+) -> io::Result<ProgramOutput> {
     let mut file = File::from(memfd_create("input", MemfdFlags::CLOEXEC)?);
     file.write_all(input)?;
     file.rewind()?;
     command.stdin(file).stdout(Stdio::piped()).stderr(Stdio::piped());
-    run(command, deadline, limit)
+    run_captured(command, deadline, limit)
 }
 
-fn run(mut command: Command, deadline: Duration, limit: usize) -> io::Result<Captured> {
+fn run_captured(mut command: Command, deadline: Duration, limit: usize) -> io::Result<ProgramOutput> {
     let end = Instant::now() + deadline;
     prepare_child(&mut command, ChildOptions { group: true, death_signal: true, ..ChildOptions::default() });
     let mut child = command.spawn()?;
@@ -62,10 +62,10 @@ fn run(mut command: Command, deadline: Duration, limit: usize) -> io::Result<Cap
     killed.or_else(|error| if code.is_ok() { Ok(()) } else { Err(error) })?;
     let [stdout, stderr] = read?;
     code?;
-    Ok(Captured { code: status.code(), stdout, stderr })
+    Ok(ProgramOutput { code: status.code(), stdout, stderr })
 }
 
-fn late() -> io::Error {
+fn timed_out_error() -> io::Error {
     io::Error::new(io::ErrorKind::TimedOut, "it did not end in time")
 }
 
@@ -77,12 +77,12 @@ fn read_until(child: &mut Child, end: Instant, limit: usize) -> io::Result<[Vec<
     let mut open: Vec<(usize, File)> = stdout.into_iter().chain(stderr).collect();
     let mut part = [0_u8; 8192];
     while !open.is_empty() {
-        let left = end.checked_duration_since(Instant::now()).ok_or_else(late)?;
+        let left = end.checked_duration_since(Instant::now()).ok_or_else(timed_out_error)?;
         let left = left.try_into().map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
         let mut ready: Vec<PollFd<'_>> =
             open.iter().map(|(_, pipe)| PollFd::new(pipe, PollFlags::IN)).collect();
         match poll(&mut ready, Some(&left)) {
-            Ok(0) => return Err(late()),
+            Ok(0) => return Err(timed_out_error()),
             Ok(_) => {}
             Err(rustix::io::Errno::INTR) => continue,
             Err(error) => return Err(error.into()),
@@ -108,10 +108,10 @@ fn wait_until(child: &mut Child, end: Instant) -> io::Result<Option<()>> {
     let started = super::start_time(child.id()).unwrap_or_default();
     let Ok(pidfd) = super::open_pidfd(child.id(), started) else { return Ok(None) };
     loop {
-        let left = end.checked_duration_since(Instant::now()).ok_or_else(late)?;
+        let left = end.checked_duration_since(Instant::now()).ok_or_else(timed_out_error)?;
         let left = left.try_into().map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
         match poll(&mut [PollFd::new(&pidfd, PollFlags::IN)], Some(&left)) {
-            Ok(0) => return Err(late()),
+            Ok(0) => return Err(timed_out_error()),
             Ok(_) => return Ok(Some(())),
             Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
@@ -133,9 +133,9 @@ mod tests {
 
     #[test]
     fn output_and_code_come_back() {
-        let captured = capture(shell("echo out; echo err >&2; exit 3"), LONG, 100).unwrap();
-        assert_eq!(captured, Captured { code: Some(3), stdout: b"out\n".to_vec(), stderr: Vec::new() });
-        let captured = capture(shell("kill -KILL $$"), LONG, 100).unwrap();
+        let captured = capture_output(shell("echo out; echo err >&2; exit 3"), LONG, 100).unwrap();
+        assert_eq!(captured, ProgramOutput { code: Some(3), stdout: b"out\n".to_vec(), stderr: Vec::new() });
+        let captured = capture_output(shell("kill -KILL $$"), LONG, 100).unwrap();
         assert_eq!(captured.code, None);
     }
 
@@ -154,7 +154,7 @@ mod tests {
     fn a_slow_program_is_ended_also_when_it_has_closed_its_output() {
         for script in ["sleep 30", "exec >&-; sleep 30"] {
             let begin = Instant::now();
-            let error = capture(shell(script), Duration::from_millis(100), 100).unwrap_err();
+            let error = capture_output(shell(script), Duration::from_millis(100), 100).unwrap_err();
             assert_eq!(error.kind(), io::ErrorKind::TimedOut);
             assert!(begin.elapsed() < LONG);
         }
@@ -162,13 +162,13 @@ mod tests {
 
     #[test]
     fn endless_output_is_ended() {
-        let error = capture(shell("yes"), LONG, 1000).unwrap_err();
+        let error = capture_output(shell("yes"), LONG, 1000).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::FileTooLarge);
     }
 
     #[test]
     fn a_missing_program_is_an_error() {
-        let error = capture(Command::new("/nonexistent/x"), LONG, 1).unwrap_err();
+        let error = capture_output(Command::new("/nonexistent/x"), LONG, 1).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::NotFound);
     }
 }

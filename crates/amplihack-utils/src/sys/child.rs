@@ -1,4 +1,4 @@
-//! What a child process is told between fork and exec, and who inherits orphans.
+//! Setup of a child process between fork and exec, and the heir of orphans.
 #![expect(
     unsafe_code,
     reason = "`pre_exec`, `signal` and `waitid` with the id of whoever ended have no safe counterpart"
@@ -16,12 +16,12 @@ use rustix::process::{
     Pid, Signal, getpid, getppid, set_child_subreaper, set_parent_process_death_signal, setpgid, setsid,
 };
 
-use super::Proc;
+use super::ProcessEntry;
 
 /// Signals have the numbers 1 to 64 on Linux; 32 and 33 belong to the C library, which refuses to change them.
 const LAST_SIGNAL: i32 = 64;
 
-/// What a child process is set up with, besides default signal handling, which every child gets.
+/// Setup of a child process, besides default signal handling, which every child gets.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ChildOptions {
     /// The child leads a process group of its own, so that it and its children can be signalled together.
@@ -72,7 +72,7 @@ fn set_up(parent: Pid, options: ChildOptions) -> io::Result<()> {
 }
 
 /// Has the child of `command` write who it is to the end of `file`, before it becomes the program: its line of the process
-/// table, see [`recorded`]. A child that cannot is not started.
+/// table, see [`recorded_processes`]. A child that cannot is not started.
 ///
 /// Call it after [`prepare_child`], so that the line names the child's own group.
 pub fn record_child(command: &mut Command, file: File) {
@@ -98,10 +98,10 @@ fn record_self(file: impl AsFd) -> io::Result<()> {
 }
 
 /// The processes that [`record_child`] wrote down, as they were then. What is no whole line is passed over.
-pub fn recorded(text: &[u8]) -> Vec<Proc> {
+pub fn recorded_processes(text: &[u8]) -> Vec<ProcessEntry> {
     text.split_inclusive(|byte| *byte == b'\n')
         .filter(|line| line.ends_with(b"\n"))
-        .filter_map(super::proc::parse)
+        .filter_map(super::proc::parse_stat)
         .collect()
 }
 
@@ -140,7 +140,7 @@ mod tests {
     #[test]
     fn a_child_ignores_and_blocks_no_signal() {
         // The test process itself ignores SIGPIPE, as each Rust program does.
-        assert!(crate::sys::ignores(super::Signal::PIPE));
+        assert!(crate::sys::ignores_signal(super::Signal::PIPE));
         for field in ["SigIgn", "SigBlk"] {
             let line = status_field(ChildOptions::default(), field);
             let mask = u64::from_str_radix(line.split_whitespace().last().unwrap(), 16).unwrap();
@@ -164,11 +164,11 @@ mod tests {
             let mut text = Vec::new();
             std::io::Seek::rewind(&mut &file).unwrap();
             std::io::Read::read_to_end(&mut &file, &mut text).unwrap();
-            let last = super::recorded(&text).pop().unwrap();
+            let last = super::recorded_processes(&text).pop().unwrap();
             assert_eq!((last.pid.to_string(), last.pgid), (said.trim().to_owned(), last.pid));
             assert!(last.start_time > 0);
         }
-        assert_eq!(super::recorded(b"17 (torn) S 1 1").len(), 0);
+        assert_eq!(super::recorded_processes(b"17 (torn) S 1 1").len(), 0);
     }
 
     #[test]

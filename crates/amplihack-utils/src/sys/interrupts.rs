@@ -1,7 +1,7 @@
 //! The latch of this process: which of the signals that end a program have been delivered, and how often.
 //!
 //! Signals are the process's, not a thread's or a value's, so the latch is one for the whole process. Nothing is counted, and no
-//! signal loses its default effect, before [`install`] was called: only programs do that, never a library.
+//! signal loses its default effect, before [`install_latch`] was called: only programs do that, never a library.
 
 use std::io;
 use std::sync::Mutex;
@@ -10,14 +10,14 @@ use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 
 use rustix::process::Signal;
 
-use super::ignores;
+use super::ignores_signal;
 
 /// The signals that end a program.
 pub const ENDING: [Signal; 4] = [Signal::INT, Signal::QUIT, Signal::TERM, Signal::HUP];
 
 static DELIVERED: [AtomicU32; 4] = [const { AtomicU32::new(0) }; 4];
 static FIRST: AtomicI32 = AtomicI32::new(0);
-/// Which of them are counted.
+/// Signals of [`ENDING`] that are counted.
 static INSTALLED: Mutex<[bool; 4]> = Mutex::new([false; 4]);
 
 /// The deliveries so far.
@@ -25,7 +25,7 @@ static INSTALLED: Mutex<[bool; 4]> = Mutex::new([false; 4]);
 pub struct DeliveredSignals {
     /// The signal that came first; `None` if there was none.
     pub first: Option<Signal>,
-    /// How often each of [`ENDING`] came, in that order.
+    /// Number of deliveries of each of [`ENDING`], in that order.
     pub counts: [u32; 4],
 }
 
@@ -36,10 +36,10 @@ pub struct DeliveredSignals {
 ///
 /// A handler that the system refuses.
 #[expect(unsafe_code, reason = "a signal handler has no safe counterpart")]
-pub fn install() -> io::Result<()> {
+pub fn install_latch() -> io::Result<()> {
     let mut installed = INSTALLED.lock().unwrap_or_else(PoisonError::into_inner);
     for ((signal, count), installed) in ENDING.into_iter().zip(&DELIVERED).zip(installed.iter_mut()) {
-        if *installed || ignores(signal) {
+        if *installed || ignores_signal(signal) {
             continue;
         }
         let number = signal.as_raw();
@@ -55,8 +55,8 @@ pub fn install() -> io::Result<()> {
     Ok(())
 }
 
-/// What has been delivered since [`install`].
-pub fn delivered() -> DeliveredSignals {
+/// Returns what has been delivered since [`install_latch`].
+pub fn delivered_signals() -> DeliveredSignals {
     let counts =
         std::array::from_fn(|number| DELIVERED.get(number).map_or(0, |count| count.load(Ordering::SeqCst)));
     let first = FIRST.load(Ordering::SeqCst);
@@ -70,18 +70,18 @@ mod tests {
 
     #[test]
     fn each_delivery_counts_and_the_first_is_remembered() {
-        install().unwrap();
-        install().unwrap();
-        assert_eq!(delivered(), DeliveredSignals { first: None, counts: [0; 4] });
+        install_latch().unwrap();
+        install_latch().unwrap();
+        assert_eq!(delivered_signals(), DeliveredSignals { first: None, counts: [0; 4] });
         let own = std::process::id();
         for signal in [Signal::HUP, Signal::INT, Signal::INT] {
-            let before: u32 = delivered().counts.iter().sum();
+            let before: u32 = delivered_signals().counts.iter().sum();
             send_to_process(own, signal).unwrap();
             // It may be delivered to another thread.
-            while delivered().counts.iter().sum::<u32>() == before {
+            while delivered_signals().counts.iter().sum::<u32>() == before {
                 std::thread::yield_now();
             }
         }
-        assert_eq!(delivered(), DeliveredSignals { first: Some(Signal::HUP), counts: [2, 0, 0, 1] });
+        assert_eq!(delivered_signals(), DeliveredSignals { first: Some(Signal::HUP), counts: [2, 0, 0, 1] });
     }
 }

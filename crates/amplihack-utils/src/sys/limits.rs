@@ -1,4 +1,4 @@
-//! How much argument and environment text one exec takes on this machine.
+//! Limits of the argument and environment text that one exec takes on this machine.
 
 use std::ffi::OsStr;
 
@@ -8,7 +8,7 @@ const KIB: u64 = 1024;
 /// Linux: a pointer for each argument and each variable counts as well.
 const POINTER: u64 = 8;
 
-/// What the kernel lets through one exec.
+/// Limits of one exec in the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ArgLimits {
     /// Bytes of one argument, or of one `NAME=VALUE`, without its NUL.
@@ -27,7 +27,7 @@ fn limits_for_stack(stack: Option<u64>) -> ArgLimits {
     ArgLimits { one_string: 128 * KIB - 1, total: quarter.clamp(128 * KIB, 6 * 1024 * KIB) }
 }
 
-/// What an exec of `program` with `args` (without the program's own name) and exactly `env` costs of
+/// Returns what an exec of `program` with `args` (without the program's own name) and exactly `env` costs of
 /// [`ArgLimits::total`].
 ///
 /// Each string costs its bytes, a NUL and a pointer; a variable also its `=`; the program's path is there twice, as file

@@ -1,32 +1,42 @@
-//! What Linux knows of processes, pipes' budgets and terminals: the only module of the workspace with `unsafe` code.
+//! Facts of Linux about processes, pipes' budgets and terminals: the only module of the workspace with `unsafe` code.
 //!
 //! Process ids are `u32`, as in [`std::process::id`]. A process id alone names a process only for as long as it lives;
 //! together with its [`start_time`] it names one process of this boot.
 
 mod capture;
 mod child;
+mod descriptor;
 pub mod entry;
+#[cfg(all(feature = "first-calls", target_arch = "x86_64"))]
+pub mod first_calls;
 pub mod interrupts;
 mod keeper;
 pub mod last_words;
 mod limits;
+pub mod memory;
+mod peer;
 mod proc;
 mod raw;
 mod signal;
 mod terminal;
 mod work;
 
-pub use capture::{Captured, capture, capture_fed};
-pub use child::{ChildOptions, become_subreaper, ended_child, prepare_child, record_child, recorded};
-pub use keeper::{Keep, Keeper, PreparedKeeper, StepProgram, StepRecord, not_started};
+pub use capture::{ProgramOutput, capture_fed, capture_output};
+pub use child::{
+    ChildOptions, become_subreaper, ended_child, prepare_child, record_child, recorded_processes,
+};
+pub use descriptor::stdout_onto;
+pub use keeper::{KeeperOptions, PreparedKeeper, StepKeeper, StepProgram, StepRecord, not_started};
 pub use limits::{ArgLimits, arg_limits, exec_cost};
+pub use peer::{PeerCredentials, peer_credentials};
 pub use proc::{
-    Proc, ancestors, boot_id, children, environ_has, is_main_thread, living, own_file, process_alive,
-    processes, start_time,
+    ProcessEntry, boot_id, environ_has, holds_terminal, is_main_thread, list_ancestors, list_children,
+    list_processes, living_process, own_file, process_alive, start_time,
 };
 pub use rustix::process::Signal;
 pub use signal::{
-    Exit, ended, ignores, open_pidfd, reap, send, send_to_group, send_to_process, stop_self, stopped,
+    ProcessExit, child_exit, has_stopped, ignores_signal, open_pidfd, reap_orphan, send_signal,
+    send_to_group, send_to_process, stop_self,
 };
 pub use terminal::{SavedTerminal, is_terminal};
-pub use work::{WorkLimit, worked};
+pub use work::{WorkLimit, thread_cpu_time};

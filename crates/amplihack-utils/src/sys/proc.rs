@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 
-/// One line of the process table.
+/// Line of the process table.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Proc {
+pub struct ProcessEntry {
     /// Process id.
     pub pid: u32,
     /// The parent's process id; 0 if the parent is outside this process namespace.
@@ -20,6 +20,8 @@ pub struct Proc {
     pub pgid: u32,
     /// Session.
     pub sid: u32,
+    /// The device number of the controlling terminal; 0 without one.
+    pub terminal: u32,
     /// Clock ticks from boot to the start of the process.
     pub start_time: u64,
     /// The kernel's short name: at most 15 bytes of the program's file name, unless the process changed it.
@@ -28,19 +30,19 @@ pub struct Proc {
     pub dead: bool,
 }
 
-impl Proc {
+impl ProcessEntry {
     /// Reads a line of `/proc/PID/stat`. `None` if it is none, or cut off.
     pub fn parse(stat: &[u8]) -> Option<Self> {
-        parse(stat)
+        parse_stat(stat)
     }
 }
 
 /// The file of this program; the one that stands in its place now, if another version was put there while it runs.
 pub fn own_file() -> io::Result<PathBuf> {
-    std::env::current_exe().map(standing)
+    std::env::current_exe().map(standing_program)
 }
 
-fn standing(program: PathBuf) -> PathBuf {
+fn standing_program(program: PathBuf) -> PathBuf {
     // The kernel's word for a name that leads elsewhere by now.
     let name = program.as_os_str().as_bytes().strip_suffix(b" (deleted)");
     let named = name.map(|name| PathBuf::from(OsStr::from_bytes(name)));
@@ -51,19 +53,19 @@ fn standing(program: PathBuf) -> PathBuf {
 ///
 /// An error when the table cannot be read whole, for want of file descriptors for example: an answer without a process
 /// must mean that it is gone.
-pub fn processes() -> io::Result<Vec<Proc>> {
+pub fn list_processes() -> io::Result<Vec<ProcessEntry>> {
     let mut found = Vec::new();
     for entry in fs::read_dir("/proc")? {
         if let Some(pid) = entry?.file_name().to_str().and_then(|name| name.parse().ok()) {
-            found.extend(process(pid)?);
+            found.extend(read_process(pid)?);
         }
     }
     Ok(found)
 }
 
-fn process(pid: u32) -> io::Result<Option<Proc>> {
-    match Line::read(&format!("/proc/{pid}/stat")) {
-        Ok(stat) => Ok(parse(stat.bytes())),
+fn read_process(pid: u32) -> io::Result<Option<ProcessEntry>> {
+    match ProcFileText::read(&format!("/proc/{pid}/stat")) {
+        Ok(stat) => Ok(parse_stat(stat.bytes())),
         // Ended between the listing and the opening, or between the opening and the reading.
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) if error.raw_os_error() == Some(Errno::SRCH.raw_os_error()) => Ok(None),
@@ -74,7 +76,7 @@ fn process(pid: u32) -> io::Result<Option<Proc>> {
 /// The children of this process, those that wait to be reaped included. `None` where the kernel does not list them.
 ///
 /// None is missed unless one of this process's threads that spawn, or its main thread, ends meanwhile.
-pub fn children() -> Option<Vec<u32>> {
+pub fn list_children() -> Option<Vec<u32>> {
     let mut found = Vec::new();
     for thread in fs::read_dir("/proc/self/task").ok()? {
         let path = thread.ok()?.path().join("children");
@@ -84,30 +86,46 @@ pub fn children() -> Option<Vec<u32>> {
     Some(found)
 }
 
-/// Whether the caller's thread is the first of this process, whose end is the process's.
+/// Reports whether the caller's thread is the first of this process, whose end is the process's.
 pub fn is_main_thread() -> bool {
     rustix::thread::gettid() == rustix::process::getpid()
 }
 
-/// When the process `pid` started, in clock ticks from boot. `None` if there is no such process.
+/// Returns the start of the process `pid`, in clock ticks from boot. `None` if there is no such process.
 pub fn start_time(pid: u32) -> Option<u64> {
-    process(pid).ok()?.map(|proc| proc.start_time)
+    read_process(pid).ok()?.map(|proc| proc.start_time)
 }
 
 /// The process `pid`, if it runs; one that only waits to be reaped does not.
-pub fn living(pid: u32) -> Option<Proc> {
-    process(pid).ok().flatten().filter(|process| !process.dead)
+pub fn living_process(pid: u32) -> Option<ProcessEntry> {
+    read_process(pid).ok().flatten().filter(|process| !process.dead)
 }
 
 /// The parent of this process, its parent and so on, nearest first, at most `most` of them. Ends where one cannot be seen.
-pub fn ancestors(most: usize) -> Vec<Proc> {
-    let mut found: Vec<Proc> = Vec::new();
-    let mut next = living(std::process::id()).map(|own| own.ppid);
-    while let Some(above) = next.filter(|_| found.len() < most).and_then(living) {
+pub fn list_ancestors(most: usize) -> Vec<ProcessEntry> {
+    let mut found: Vec<ProcessEntry> = Vec::new();
+    let mut next = living_process(std::process::id()).map(|own| own.ppid);
+    while let Some(above) = next.filter(|_| found.len() < most).and_then(living_process) {
         next = Some(above.ppid);
         found.push(above);
     }
     found
+}
+
+/// Reports whether the process `pid` holds the other end of the pseudo-terminal with the number `terminal`, as far as this user may see.
+pub fn holds_terminal(pid: u32, terminal: u32) -> bool {
+    /// Unix98 pseudo-terminals.
+    const MAJOR: u32 = 136;
+    let (major, minor) = ((terminal >> 8) & 0xfff, (terminal & 0xff) | ((terminal >> 12) & 0xf_ff00));
+    if major != MAJOR {
+        return false;
+    }
+    let index = format!("tty-index:\t{minor}\n");
+    let files = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+    files.filter(|file| fs::read_link(file.path()).is_ok_and(|to| to.ends_with("ptmx"))).any(|file| {
+        let facts = format!("/proc/{pid}/fdinfo/{}", file.file_name().display());
+        fs::read_to_string(facts).is_ok_and(|facts| facts.contains(&index))
+    })
 }
 
 /// The kernel's name for this start of the machine; empty where it has none. Start times mean something only within one.
@@ -115,12 +133,12 @@ pub fn boot_id() -> String {
     fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
 }
 
-/// Whether the process `pid` that started at `start_time` still runs. One that waits to be reaped does not.
+/// Reports whether the process `pid` that started at `start_time` still runs. One that waits to be reaped does not.
 pub fn process_alive(pid: u32, start_time: u64) -> bool {
-    living(pid).is_some_and(|process| process.start_time == start_time)
+    living_process(pid).is_some_and(|process| process.start_time == start_time)
 }
 
-/// Whether the environment that the process `pid` was started with holds `entry` (`NAME=VALUE`).
+/// Reports whether the environment that the process `pid` was started with holds `entry` (`NAME=VALUE`).
 ///
 /// False for processes whose environment this user may not read. A process that is just being exec'd has no environment
 /// for a moment; that moment is waited for, which on a busy machine is as long as the process waits for its turn.
@@ -148,10 +166,10 @@ pub fn environ_has(pid: u32, entry: &[u8]) -> bool {
     false
 }
 
-/// Where the environment of the living process `pid` lies; zeros while the kernel has yet to say it. `None` for one that has none.
+/// Returns the bounds of the environment of the living process `pid`; zeros while the kernel has yet to say it. `None` if it has none.
 fn environ_bounds(pid: u32) -> Option<(u64, u64)> {
     const KERNEL_THREAD: u64 = 0x0020_0000;
-    let stat = Line::read(&format!("/proc/{pid}/stat")).ok()?;
+    let stat = ProcFileText::read(&format!("/proc/{pid}/stat")).ok()?;
     let stat = stat.bytes();
     let close = stat.iter().rposition(|byte| *byte == b')')?;
     let rest = String::from_utf8_lossy(stat.get(close + 1..).unwrap_or_default()).into_owned();
@@ -165,12 +183,12 @@ fn environ_bounds(pid: u32) -> Option<(u64, u64)> {
 }
 
 /// A short file of `/proc` that the kernel makes at once: one read takes it whole.
-struct Line {
+struct ProcFileText {
     buffer: [u8; 2048],
     length: usize,
 }
 
-impl Line {
+impl ProcFileText {
     fn read(path: &str) -> io::Result<Self> {
         let mut buffer = [0; 2048];
         let length = fs::File::open(path)?.read(&mut buffer)?;
@@ -183,7 +201,7 @@ impl Line {
 }
 
 /// Reads a line of `/proc/PID/stat`. The name may hold blanks, parentheses and newlines: it ends at the *last* `)`.
-pub(super) fn parse(stat: &[u8]) -> Option<Proc> {
+pub(super) fn parse_stat(stat: &[u8]) -> Option<ProcessEntry> {
     let open = stat.iter().position(|byte| *byte == b'(')?;
     let close = stat.iter().rposition(|byte| *byte == b')')?;
     let pid = std::str::from_utf8(stat.get(..open)?).ok()?.trim().parse().ok()?;
@@ -195,7 +213,18 @@ pub(super) fn parse(stat: &[u8]) -> Option<Proc> {
     let id = |field: usize| u32::try_from(number(field)?).ok();
     // The main thread of a process may end before the others: then the state is Z, and the process still runs.
     let dead = matches!(*fields.first()?, "Z" | "X" | "x") && number(20)? <= 1;
-    Some(Proc { pid, ppid: id(4)?, pgid: id(5)?, sid: id(6)?, start_time: number(22)?, name, dead })
+    // A device number is printed as a signed one.
+    let terminal = fields.get(7 - 3)?.parse::<i32>().ok()?.cast_unsigned();
+    Some(ProcessEntry {
+        pid,
+        ppid: id(4)?,
+        pgid: id(5)?,
+        sid: id(6)?,
+        terminal,
+        start_time: number(22)?,
+        name,
+        dead,
+    })
 }
 
 #[cfg(test)]
@@ -205,20 +234,21 @@ mod tests {
     use proptest::prelude::*;
 
     use super::{
-        Proc, children, environ_has, is_main_thread, parse, process_alive, processes, standing, start_time,
+        ProcessEntry, environ_has, is_main_thread, list_children, list_processes, parse_stat, process_alive,
+        standing_program, start_time,
     };
 
-    const LINE: &str = "42 (a) b (c) Z 7 40 39 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 987654 10 11 12";
+    const LINE: &str = "42 (a) b (c) Z 7 40 39 34820 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 987654 10 11 12";
 
     #[test]
     fn a_program_that_was_replaced_is_found_where_it_stood() {
         let dir = tempfile::tempdir().unwrap();
         let program = dir.path().join("a program");
         let gone = dir.path().join("a program (deleted)");
-        assert_eq!(standing(gone.clone()), program);
-        assert_eq!(standing(program.clone()), program);
+        assert_eq!(standing_program(gone.clone()), program);
+        assert_eq!(standing_program(program.clone()), program);
         std::fs::write(&gone, "").unwrap();
-        assert_eq!(standing(gone.clone()), gone, "a name that is really so");
+        assert_eq!(standing_program(gone.clone()), gone, "a name that is really so");
     }
 
     #[test]
@@ -237,24 +267,25 @@ mod tests {
 
     #[test]
     fn a_name_may_hold_parentheses_and_blanks() {
-        let expected = Proc {
+        let expected = ProcessEntry {
             pid: 42,
             ppid: 7,
             pgid: 40,
             sid: 39,
+            terminal: 34_820,
             start_time: 987_654,
             name: "a) b (c".into(),
             dead: true,
         };
-        assert_eq!(parse(LINE.as_bytes()), Some(expected));
+        assert_eq!(parse_stat(LINE.as_bytes()), Some(expected));
         let threads_left = LINE.replace(" 20 0 1 0 ", " 20 0 2 0 ");
-        assert!(!parse(threads_left.as_bytes()).unwrap().dead);
+        assert!(!parse_stat(threads_left.as_bytes()).unwrap().dead);
     }
 
     #[test]
     fn this_process_is_in_the_table_and_alive() {
         let pid = std::process::id();
-        let own = processes().unwrap().into_iter().find(|proc| proc.pid == pid).unwrap();
+        let own = list_processes().unwrap().into_iter().find(|proc| proc.pid == pid).unwrap();
         assert_eq!(Some(own.start_time), start_time(pid));
         assert!(process_alive(pid, own.start_time));
         assert!(!process_alive(pid, own.start_time + 1));
@@ -269,7 +300,7 @@ mod tests {
         assert!(!environ_has(child.id(), b"PROC_TEST=x"));
         drop(child.stdin.take());
         let pidfd = crate::sys::open_pidfd(child.id(), started).unwrap();
-        while crate::sys::ended(&pidfd).unwrap().is_none() {
+        while crate::sys::child_exit(&pidfd).unwrap().is_none() {
             std::thread::yield_now();
         }
         assert!(!process_alive(child.id(), started));
@@ -280,29 +311,29 @@ mod tests {
 
     #[test]
     fn children_are_listed_until_they_are_reaped() {
-        if children().is_none() {
+        if list_children().is_none() {
             // A kernel without that list.
             return;
         }
         let mut child = Command::new("true").spawn().unwrap();
-        let found = children().unwrap();
+        let found = list_children().unwrap();
         assert!(found.contains(&child.id()), "{found:?}");
         let pidfd = crate::sys::open_pidfd(child.id(), start_time(child.id()).unwrap()).unwrap();
-        while crate::sys::ended(&pidfd).unwrap().is_none() {
+        while crate::sys::child_exit(&pidfd).unwrap().is_none() {
             std::thread::yield_now();
         }
-        assert!(children().unwrap().contains(&child.id()));
+        assert!(list_children().unwrap().contains(&child.id()));
         child.wait().unwrap();
-        assert!(!children().unwrap().contains(&child.id()));
+        assert!(!list_children().unwrap().contains(&child.id()));
     }
 
     #[test]
     fn ancestors_lead_from_the_parent_upwards() {
-        let found = super::ancestors(64);
+        let found = super::list_ancestors(64);
         assert_eq!(found.first().map(|one| one.pid), Some(std::os::unix::process::parent_id()));
         assert!(found.windows(2).all(|pair| pair[0].ppid == pair[1].pid), "{found:?}");
-        assert_eq!(super::ancestors(1), found[..1]);
-        assert_eq!(super::ancestors(0), []);
+        assert_eq!(super::list_ancestors(1), found[..1]);
+        assert_eq!(super::list_ancestors(0), []);
     }
 
     #[test]
@@ -313,12 +344,12 @@ mod tests {
     proptest! {
         #[test]
         fn any_bytes_are_read_without_a_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
-            let _ = parse(&bytes);
+            let _ = parse_stat(&bytes);
         }
 
         #[test]
         fn a_cut_line_is_refused(cut in 0..LINE.len() - 14) {
-            prop_assert_eq!(parse(&LINE.as_bytes()[..cut]), None);
+            prop_assert_eq!(parse_stat(&LINE.as_bytes()[..cut]), None);
         }
     }
 }

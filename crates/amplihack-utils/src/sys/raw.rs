@@ -12,14 +12,14 @@ use std::os::fd::RawFd;
 
 use libc::{c_int, c_long};
 
-/// Whether processes may share their memory here: there are calls below that keep out of thread variables.
+/// Set where processes may share their memory: there are calls below that keep out of thread variables.
 pub(super) const SHARES: bool = cfg!(any(target_arch = "x86_64", target_arch = "aarch64"));
 
 /// The kernel's set of signals.
-pub(super) type Mask = u64;
+pub(super) type SignalMask = u64;
 
 /// The mask with just `signals` in it.
-pub(super) fn mask(signals: &[c_int]) -> Mask {
+pub(super) fn signal_mask(signals: &[c_int]) -> SignalMask {
     signals.iter().fold(0, |mask, signal| mask | 1_u64.wrapping_shl(signal.unsigned_abs().wrapping_sub(1)))
 }
 
@@ -29,7 +29,7 @@ pub(super) fn mask(signals: &[c_int]) -> Mask {
 ///
 /// The arguments must be what the call takes.
 #[cfg(target_arch = "x86_64")]
-unsafe fn call(number: c_long, arguments: [usize; 5]) -> i64 {
+unsafe fn system_call(number: c_long, arguments: [usize; 5]) -> i64 {
     let [first, second, third, fourth, fifth] = arguments;
     let result: i64;
     // SAFETY: the kernel changes the result's register, `rcx`, `r11`, and memory that the arguments name.
@@ -51,7 +51,7 @@ unsafe fn call(number: c_long, arguments: [usize; 5]) -> i64 {
 }
 
 #[cfg(target_arch = "aarch64")]
-unsafe fn call(number: c_long, arguments: [usize; 5]) -> i64 {
+unsafe fn system_call(number: c_long, arguments: [usize; 5]) -> i64 {
     let [first, second, third, fourth, fifth] = arguments;
     let raw: usize;
     // SAFETY: the kernel changes the result's register, and memory that the arguments name.
@@ -71,7 +71,7 @@ unsafe fn call(number: c_long, arguments: [usize; 5]) -> i64 {
 }
 
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-unsafe fn call(number: c_long, arguments: [usize; 5]) -> i64 {
+unsafe fn system_call(number: c_long, arguments: [usize; 5]) -> i64 {
     let [first, second, third, fourth, fifth] = arguments;
     // SAFETY: as this function's caller promises. No memory is shared here.
     let result = unsafe { libc::syscall(number, first, second, third, fourth, fifth) };
@@ -83,24 +83,24 @@ unsafe fn call(number: c_long, arguments: [usize; 5]) -> i64 {
 }
 
 /// An error's number for a negative answer.
-fn answer(result: i64) -> Result<usize, c_int> {
+fn check_answer(result: i64) -> Result<usize, c_int> {
     usize::try_from(result).map_err(|_| c_int::try_from(result.wrapping_neg()).unwrap_or(libc::EIO))
 }
 
-fn descriptor(raw: RawFd) -> usize {
+fn as_argument(raw: RawFd) -> usize {
     // With its sign, as the kernel takes numbers.
     isize::try_from(raw).unwrap_or_default().cast_unsigned()
 }
 
-fn nothing(number: c_long, arguments: [usize; 5]) -> Result<(), c_int> {
+fn call_checked(number: c_long, arguments: [usize; 5]) -> Result<(), c_int> {
     // SAFETY: the callers below give plain numbers or pointers to what lives through the call.
-    answer(unsafe { call(number, arguments) }).map(drop)
+    check_answer(unsafe { system_call(number, arguments) }).map(drop)
 }
 
 pub(super) fn read(from: RawFd, buffer: &mut [u8]) -> Result<usize, c_int> {
     // SAFETY: the buffer is as long as said.
-    answer(unsafe {
-        call(libc::SYS_read, [descriptor(from), buffer.as_mut_ptr() as usize, buffer.len(), 0, 0])
+    check_answer(unsafe {
+        system_call(libc::SYS_read, [as_argument(from), buffer.as_mut_ptr() as usize, buffer.len(), 0, 0])
     })
 }
 
@@ -108,9 +108,9 @@ pub(super) fn read(from: RawFd, buffer: &mut [u8]) -> Result<usize, c_int> {
 pub(super) fn write_all(to: RawFd, bytes: &[u8]) -> usize {
     let mut written = 0;
     while let Some(rest) = bytes.get(written..).filter(|rest| !rest.is_empty()) {
-        let arguments = [descriptor(to), rest.as_ptr() as usize, rest.len(), 0, 0];
+        let arguments = [as_argument(to), rest.as_ptr() as usize, rest.len(), 0, 0];
         // SAFETY: the pointer and the length are those of a live slice.
-        match answer(unsafe { call(libc::SYS_write, arguments) }) {
+        match check_answer(unsafe { system_call(libc::SYS_write, arguments) }) {
             Ok(count) if count > 0 => written += count,
             Err(libc::EINTR) => {}
             _ => break,
@@ -119,16 +119,16 @@ pub(super) fn write_all(to: RawFd, bytes: &[u8]) -> usize {
     written
 }
 
-pub(super) fn open(directory: RawFd, path: &CStr, flags: c_int) -> Result<RawFd, c_int> {
-    let flags = descriptor(flags | libc::O_CLOEXEC);
-    let arguments = [descriptor(directory), path.as_ptr() as usize, flags, 0o600, 0];
+pub(super) fn open_file(directory: RawFd, path: &CStr, flags: c_int) -> Result<RawFd, c_int> {
+    let flags = as_argument(flags | libc::O_CLOEXEC);
+    let arguments = [as_argument(directory), path.as_ptr() as usize, flags, 0o600, 0];
     // SAFETY: the path ends with a zero.
-    let opened = answer(unsafe { call(libc::SYS_openat, arguments) })?;
+    let opened = check_answer(unsafe { system_call(libc::SYS_openat, arguments) })?;
     RawFd::try_from(opened).map_err(|_| libc::EMFILE)
 }
 
-pub(super) fn close(raw: RawFd) {
-    let _ = nothing(libc::SYS_close, [descriptor(raw), 0, 0, 0, 0]);
+pub(super) fn close_file(raw: RawFd) {
+    let _ = call_checked(libc::SYS_close, [as_argument(raw), 0, 0, 0, 0]);
 }
 
 /// Closes the descriptors from `first` to `last`.
@@ -136,58 +136,60 @@ pub(super) fn close_range(first: RawFd, last: RawFd) {
     if first > last {
         return;
     }
-    if nothing(libc::SYS_close_range, [descriptor(first), descriptor(last), 0, 0, 0]).is_err() {
+    if call_checked(libc::SYS_close_range, [as_argument(first), as_argument(last), 0, 0, 0]).is_err() {
         for raw in first..=last.min(first.saturating_add(65_536)) {
-            close(raw);
+            close_file(raw);
         }
     }
 }
 
 /// Makes `to` what `from` is, open in the program that is exec'd.
-pub(super) fn duplicate(from: RawFd, to: RawFd) -> Result<(), c_int> {
-    nothing(libc::SYS_dup3, [descriptor(from), descriptor(to), 0, 0, 0])
+pub(super) fn duplicate_file(from: RawFd, to: RawFd) -> Result<(), c_int> {
+    call_checked(libc::SYS_dup3, [as_argument(from), as_argument(to), 0, 0, 0])
 }
 
 pub(super) fn do_not_block(raw: RawFd) {
-    let _ = nothing(
+    let _ = call_checked(
         libc::SYS_fcntl,
-        [descriptor(raw), descriptor(libc::F_SETFL), descriptor(libc::O_NONBLOCK), 0, 0],
+        [as_argument(raw), as_argument(libc::F_SETFL), as_argument(libc::O_NONBLOCK), 0, 0],
     );
 }
 
-pub(super) fn rename(directory: RawFd, from: &CStr, to: &CStr) {
-    let directory = descriptor(directory);
-    let _ =
-        nothing(libc::SYS_renameat2, [directory, from.as_ptr() as usize, directory, to.as_ptr() as usize, 0]);
+pub(super) fn rename_file(directory: RawFd, from: &CStr, to: &CStr) {
+    let directory = as_argument(directory);
+    let _ = call_checked(
+        libc::SYS_renameat2,
+        [directory, from.as_ptr() as usize, directory, to.as_ptr() as usize, 0],
+    );
 }
 
 pub(super) fn change_directory(path: &CStr) -> Result<(), c_int> {
-    nothing(libc::SYS_chdir, [path.as_ptr() as usize, 0, 0, 0, 0])
+    call_checked(libc::SYS_chdir, [path.as_ptr() as usize, 0, 0, 0, 0])
 }
 
 /// Waits until one of `polled` is ready, at most for so many milliseconds; `None`: for ever.
-pub(super) fn poll(polled: &mut [libc::pollfd], timeout: Option<u32>) {
+pub(super) fn poll_files(polled: &mut [libc::pollfd], timeout: Option<u32>) {
     let time = timeout.map(|timeout| [i64::from(timeout / 1000), i64::from(timeout % 1000) * 1_000_000]);
     let time = time.as_ref().map_or(0, |time| time.as_ptr() as usize);
-    let _ = nothing(libc::SYS_ppoll, [polled.as_mut_ptr() as usize, polled.len(), time, 0, 0]);
+    let _ = call_checked(libc::SYS_ppoll, [polled.as_mut_ptr() as usize, polled.len(), time, 0, 0]);
 }
 
 /// A descriptor from which the signals of `mask` are read.
-pub(super) fn signals(mask: Mask) -> Result<RawFd, c_int> {
-    let flags = descriptor(libc::SFD_NONBLOCK | libc::SFD_CLOEXEC);
-    let arguments = [descriptor(-1), &raw const mask as usize, size_of::<Mask>(), flags, 0];
+pub(super) fn signal_descriptor(mask: SignalMask) -> Result<RawFd, c_int> {
+    let flags = as_argument(libc::SFD_NONBLOCK | libc::SFD_CLOEXEC);
+    let arguments = [as_argument(-1), &raw const mask as usize, size_of::<SignalMask>(), flags, 0];
     // SAFETY: the mask is as long as said.
-    let opened = answer(unsafe { call(libc::SYS_signalfd4, arguments) })?;
+    let opened = check_answer(unsafe { system_call(libc::SYS_signalfd4, arguments) })?;
     RawFd::try_from(opened).map_err(|_| libc::EMFILE)
 }
 
 /// Blocks the signals of `mask` and no other; what was blocked before.
-pub(super) fn block(mask: Mask) -> Mask {
-    let mut before: Mask = 0;
-    let how = descriptor(libc::SIG_SETMASK);
-    let _ = nothing(
+pub(super) fn block_signals(mask: SignalMask) -> SignalMask {
+    let mut before: SignalMask = 0;
+    let how = as_argument(libc::SIG_SETMASK);
+    let _ = call_checked(
         libc::SYS_rt_sigprocmask,
-        [how, &raw const mask as usize, &raw mut before as usize, size_of::<Mask>(), 0],
+        [how, &raw const mask as usize, &raw mut before as usize, size_of::<SignalMask>(), 0],
     );
     before
 }
@@ -198,39 +200,42 @@ pub(super) fn default_actions() {
     let action = [0_u64; 4];
     for signal in 1..=64 {
         // SIGKILL and SIGSTOP are refused, which changes nothing.
-        let _ = nothing(libc::SYS_rt_sigaction, [signal, action.as_ptr() as usize, 0, size_of::<Mask>(), 0]);
+        let _ = call_checked(
+            libc::SYS_rt_sigaction,
+            [signal, action.as_ptr() as usize, 0, size_of::<SignalMask>(), 0],
+        );
     }
 }
 
-pub(super) fn kill(pid: c_int, signal: c_int) {
-    let _ = nothing(libc::SYS_kill, [descriptor(pid), descriptor(signal), 0, 0, 0]);
+pub(super) fn send_signal(pid: c_int, signal: c_int) {
+    let _ = call_checked(libc::SYS_kill, [as_argument(pid), as_argument(signal), 0, 0, 0]);
 }
 
 /// A child that has ended, with its status; `None`: none has; an error: there is none.
-pub(super) fn wait() -> Result<Option<(c_int, c_int)>, c_int> {
+pub(super) fn reap_child() -> Result<Option<(c_int, c_int)>, c_int> {
     let mut status: c_int = 0;
-    let arguments = [descriptor(-1), &raw mut status as usize, descriptor(libc::WNOHANG), 0, 0];
+    let arguments = [as_argument(-1), &raw mut status as usize, as_argument(libc::WNOHANG), 0, 0];
     // SAFETY: the status is valid for a write.
-    let pid = answer(unsafe { call(libc::SYS_wait4, arguments) })?;
+    let pid = check_answer(unsafe { system_call(libc::SYS_wait4, arguments) })?;
     Ok(c_int::try_from(pid).ok().filter(|pid| *pid > 0).map(|pid| (pid, status)))
 }
 
 pub(super) fn own_id() -> usize {
     // SAFETY: the call takes nothing.
-    answer(unsafe { call(libc::SYS_getpid, [0; 5]) }).unwrap_or_default()
+    check_answer(unsafe { system_call(libc::SYS_getpid, [0; 5]) }).unwrap_or_default()
 }
 
-pub(super) fn parent() -> usize {
+pub(super) fn parent_id() -> usize {
     // SAFETY: the call takes nothing.
-    answer(unsafe { call(libc::SYS_getppid, [0; 5]) }).unwrap_or_default()
+    check_answer(unsafe { system_call(libc::SYS_getppid, [0; 5]) }).unwrap_or_default()
 }
 
 pub(super) fn lead_group() -> Result<(), c_int> {
-    nothing(libc::SYS_setpgid, [0; 5])
+    call_checked(libc::SYS_setpgid, [0; 5])
 }
 
-pub(super) fn control(option: c_int, argument: c_int) -> Result<(), c_int> {
-    nothing(libc::SYS_prctl, [descriptor(option), descriptor(argument), 0, 0, 0])
+pub(super) fn control_process(option: c_int, argument: c_int) -> Result<(), c_int> {
+    call_checked(libc::SYS_prctl, [as_argument(option), as_argument(argument), 0, 0, 0])
 }
 
 /// Becomes the program at `path`; its error's number if it cannot.
@@ -238,28 +243,28 @@ pub(super) fn control(option: c_int, argument: c_int) -> Result<(), c_int> {
 /// # Safety
 ///
 /// Arguments and environment must be lists of pointers to strings, each with a null pointer at its end.
-pub(super) unsafe fn execute(
+pub(super) unsafe fn execute_program(
     path: &CStr,
     arguments: *const *const libc::c_char,
     environment: *const *const libc::c_char,
 ) -> c_int {
     let list = [path.as_ptr() as usize, arguments as usize, environment as usize, 0, 0];
-    nothing(libc::SYS_execve, list).err().unwrap_or(libc::EIO)
+    call_checked(libc::SYS_execve, list).err().unwrap_or(libc::EIO)
 }
 
 /// Ends this process, and leaves the memory alone.
-pub(super) fn leave(code: c_int) -> ! {
+pub(super) fn exit_process(code: c_int) -> ! {
     loop {
-        let _ = nothing(libc::SYS_exit_group, [descriptor(code), 0, 0, 0, 0]);
+        let _ = call_checked(libc::SYS_exit_group, [as_argument(code), 0, 0, 0, 0]);
     }
 }
 
 /// Milliseconds of a clock that only goes on.
-pub(super) fn now() -> i64 {
+pub(super) fn clock_millis() -> i64 {
     let mut time = [0_i64; 2];
-    let _ = nothing(
+    let _ = call_checked(
         libc::SYS_clock_gettime,
-        [descriptor(libc::CLOCK_MONOTONIC), time.as_mut_ptr() as usize, 0, 0, 0],
+        [as_argument(libc::CLOCK_MONOTONIC), time.as_mut_ptr() as usize, 0, 0, 0],
     );
     time[0].wrapping_mul(1000).wrapping_add(time[1] / 1_000_000)
 }

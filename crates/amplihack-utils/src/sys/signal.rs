@@ -14,17 +14,17 @@ use serde::{Deserialize, Serialize};
 
 use super::proc::start_time;
 
-/// How a process ended.
+/// End of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Exit {
-    /// It returned this code, 0 to 255.
+pub enum ProcessExit {
+    /// The process returned this code, 0 to 255.
     Code(i32),
-    /// It was ended by the signal of this number.
+    /// The process was ended by the signal of this number.
     Signal(i32),
 }
 
-impl Exit {
+impl ProcessExit {
     /// The code as a shell would give it: the process's own, or 128 + n after signal n.
     pub const fn code(self) -> i32 {
         match self {
@@ -33,13 +33,13 @@ impl Exit {
         }
     }
 
-    /// Whether the process returned 0.
-    pub const fn success(self) -> bool {
+    /// Reports whether the process returned 0.
+    pub const fn is_success(self) -> bool {
         matches!(self, Self::Code(0))
     }
 }
 
-impl fmt::Display for Exit {
+impl fmt::Display for ProcessExit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Code(code) => write!(f, "exit code {code}"),
@@ -48,7 +48,7 @@ impl fmt::Display for Exit {
     }
 }
 
-fn id(pid: u32) -> io::Result<Pid> {
+fn process_id(pid: u32) -> io::Result<Pid> {
     let raw = i32::try_from(pid).map_err(|_| Errno::SRCH)?;
     // 0 and 1 have other meanings to `kill`, and never name a process of ours.
     Pid::from_raw(raw).filter(|_| raw > 1).ok_or_else(|| Errno::SRCH.into())
@@ -58,24 +58,24 @@ fn id(pid: u32) -> io::Result<Pid> {
 ///
 /// `NotFound`-like errors (`ESRCH`) mean that it is gone, or that its id belongs to another process by now.
 pub fn open_pidfd(pid: u32, start_time_ticks: u64) -> io::Result<OwnedFd> {
-    let pidfd = pidfd_open(id(pid)?, PidfdFlags::empty())?;
+    let pidfd = pidfd_open(process_id(pid)?, PidfdFlags::empty())?;
     // Asked after the opening: if the process is still the one meant, the descriptor is its own.
     if start_time(pid) == Some(start_time_ticks) { Ok(pidfd) } else { Err(Errno::SRCH.into()) }
 }
 
 /// Sends `signal` to the process behind `pidfd`. A process that is gone is no error.
-pub fn send(pidfd: impl AsFd, signal: Signal) -> io::Result<()> {
+pub fn send_signal(pidfd: impl AsFd, signal: Signal) -> io::Result<()> {
     gone_is_fine(pidfd_send_signal(pidfd, signal))
 }
 
 /// Sends `signal` to the process `pid`, which must be a child that was not reaped yet: only then its id is its own.
 pub fn send_to_process(pid: u32, signal: Signal) -> io::Result<()> {
-    gone_is_fine(kill_process(id(pid)?, signal))
+    gone_is_fine(kill_process(process_id(pid)?, signal))
 }
 
 /// Sends `signal` to each process of the group `pgid`, whose leader must not be reaped yet. An empty group is no error.
 pub fn send_to_group(pgid: u32, signal: Signal) -> io::Result<()> {
-    gone_is_fine(kill_process_group(id(pgid)?, signal))
+    gone_is_fine(kill_process_group(process_id(pgid)?, signal))
 }
 
 fn gone_is_fine(result: Result<(), Errno>) -> io::Result<()> {
@@ -85,25 +85,28 @@ fn gone_is_fine(result: Result<(), Errno>) -> io::Result<()> {
     }
 }
 
-/// How the child behind `pidfd` ended, or `None` if it runs. It stays unreaped, so that its id and group stay taken.
-pub fn ended(pidfd: impl AsFd) -> io::Result<Option<Exit>> {
+/// Returns the end of the child behind `pidfd`, or `None` if it runs. It stays unreaped, so that its id and group stay taken.
+pub fn child_exit(pidfd: impl AsFd) -> io::Result<Option<ProcessExit>> {
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     let status = waitid(WaitId::PidFd(pidfd.as_fd()), options)?;
     Ok(status.and_then(|status| {
-        status.exit_status().map(Exit::Code).or_else(|| status.terminating_signal().map(Exit::Signal))
+        status
+            .exit_status()
+            .map(ProcessExit::Code)
+            .or_else(|| status.terminating_signal().map(ProcessExit::Signal))
     }))
 }
 
-/// Whether the child behind `pidfd` was stopped since the last call.
-pub fn stopped(pidfd: impl AsFd) -> bool {
+/// Reports whether the child behind `pidfd` was stopped since the last call.
+pub fn has_stopped(pidfd: impl AsFd) -> bool {
     let options = WaitIdOptions::STOPPED | WaitIdOptions::NOHANG;
     matches!(waitid(WaitId::PidFd(pidfd.as_fd()), options), Ok(Some(_)))
 }
 
 /// Reaps the child `pid` if it has ended. Only for orphans that this process inherited: other children have an owner.
-pub fn reap(pid: u32) -> bool {
+pub fn reap_orphan(pid: u32) -> bool {
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
-    id(pid).is_ok_and(|pid| matches!(waitid(WaitId::Pid(pid), options), Ok(Some(_))))
+    process_id(pid).is_ok_and(|pid| matches!(waitid(WaitId::Pid(pid), options), Ok(Some(_))))
 }
 
 /// Stops this process as Ctrl-Z would, until it is continued. Does nothing where no shell could continue it.
@@ -111,9 +114,9 @@ pub fn stop_self() -> io::Result<()> {
     Ok(kill_process(getpid(), Signal::TSTP)?)
 }
 
-/// Whether this process ignores `signal`, as it does after `nohup` (SIGHUP) or as a shell's background job (SIGINT).
+/// Reports whether this process ignores `signal`, as it does after `nohup` (SIGHUP) or as a shell's background job (SIGINT).
 #[expect(unsafe_code, reason = "`sigaction` has no safe counterpart")]
-pub fn ignores(signal: Signal) -> bool {
+pub fn ignores_signal(signal: Signal) -> bool {
     let mut found = MaybeUninit::<libc::sigaction>::zeroed();
     // SAFETY: without a new action nothing changes, and `found` is valid for a write.
     let answer = unsafe { libc::sigaction(signal.as_raw(), std::ptr::null(), found.as_mut_ptr()) };
@@ -125,12 +128,14 @@ pub fn ignores(signal: Signal) -> bool {
 mod tests {
     use std::process::Command;
 
-    use super::{Exit, Signal, ended, id, ignores, open_pidfd, send, send_to_process};
+    use super::{
+        ProcessExit, Signal, child_exit, ignores_signal, open_pidfd, process_id, send_signal, send_to_process,
+    };
     use crate::sys::start_time;
 
-    fn wait(pidfd: &std::os::fd::OwnedFd) -> Exit {
+    fn wait(pidfd: &std::os::fd::OwnedFd) -> ProcessExit {
         loop {
-            if let Some(end) = ended(pidfd).unwrap() {
+            if let Some(end) = child_exit(pidfd).unwrap() {
                 return end;
             }
             std::thread::yield_now();
@@ -141,12 +146,12 @@ mod tests {
     fn a_child_is_signalled_and_its_end_read_before_it_is_reaped() {
         let mut child = Command::new("sleep").arg("30").spawn().unwrap();
         let pidfd = open_pidfd(child.id(), start_time(child.id()).unwrap()).unwrap();
-        assert_eq!(ended(&pidfd).unwrap(), None);
-        send(&pidfd, Signal::TERM).unwrap();
-        assert_eq!(wait(&pidfd), Exit::Signal(15));
-        assert_eq!(wait(&pidfd), Exit::Signal(15));
+        assert_eq!(child_exit(&pidfd).unwrap(), None);
+        send_signal(&pidfd, Signal::TERM).unwrap();
+        assert_eq!(wait(&pidfd), ProcessExit::Signal(15));
+        assert_eq!(wait(&pidfd), ProcessExit::Signal(15));
         child.wait().unwrap();
-        send(&pidfd, Signal::TERM).unwrap();
+        send_signal(&pidfd, Signal::TERM).unwrap();
     }
 
     #[test]
@@ -155,20 +160,20 @@ mod tests {
         let started = start_time(child.id()).unwrap();
         assert!(open_pidfd(child.id(), started + 1).is_err());
         send_to_process(child.id(), Signal::KILL).unwrap();
-        assert_eq!(wait(&open_pidfd(child.id(), started).unwrap()), Exit::Signal(9));
+        assert_eq!(wait(&open_pidfd(child.id(), started).unwrap()), ProcessExit::Signal(9));
         child.wait().unwrap();
     }
 
     #[test]
     fn ids_with_another_meaning_are_refused() {
         for pid in [0, 1, u32::MAX, 1 << 31] {
-            assert!(id(pid).is_err(), "{pid}");
+            assert!(process_id(pid).is_err(), "{pid}");
         }
     }
 
     #[test]
     fn rust_programs_ignore_sigpipe_and_not_sigterm() {
-        assert!(ignores(Signal::PIPE));
-        assert!(!ignores(Signal::TERM));
+        assert!(ignores_signal(Signal::PIPE));
+        assert!(!ignores_signal(Signal::TERM));
     }
 }

@@ -6,12 +6,12 @@ use std::os::fd::{AsFd, AsRawFd};
 
 use rustix::termios::{OptionalActions, Termios, isatty, tcgetattr, tcsetattr};
 
-/// What full-screen programs switch on and a killed one leaves on: alternate screen, mouse, focus and paste reports,
+/// Codes that undo what killed full-screen programs leave behind: alternate screen, mouse, focus and paste reports,
 /// keyboard protocol, colours; and the cursor that they hide.
 const MODES_OFF: &[u8] =
     b"\x1b[?1047l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?1004l\x1b[?2004l\x1b[<u\x1b[?25h\x1b[0m";
 
-/// Whether `file` is a terminal.
+/// Reports whether `file` is a terminal.
 pub fn is_terminal(file: impl AsFd) -> bool {
     isatty(file)
 }
@@ -25,12 +25,12 @@ pub struct SavedTerminal {
 
 impl SavedTerminal {
     /// The settings of the controlling terminal as they are now, or `None` if this process has no terminal.
-    pub fn save() -> Option<Self> {
+    pub fn save_current() -> Option<Self> {
         let terminal = OpenOptions::new().read(true).write(true).open("/dev/tty").ok()?;
-        Self::of(terminal)
+        Self::from_terminal(terminal)
     }
 
-    fn of(terminal: File) -> Option<Self> {
+    fn from_terminal(terminal: File) -> Option<Self> {
         let settings = tcgetattr(&terminal).ok()?;
         Some(Self { terminal, settings })
     }
@@ -49,14 +49,14 @@ impl SavedTerminal {
         if crashed {
             (&self.terminal).write_all(MODES_OFF)?;
         }
-        if !same(&tcgetattr(&self.terminal)?, &self.settings) {
+        if !is_same(&tcgetattr(&self.terminal)?, &self.settings) {
             tcsetattr(&self.terminal, OptionalActions::Now, &self.settings)?;
         }
         Ok(())
     }
 }
 
-/// Whether this process's group is the one that `terminal` belongs to.
+/// Reports whether this process's group is the one that `terminal` belongs to.
 ///
 /// A group that began outside of this PID namespace has the id 0 for both calls: then the two are the same only if the
 /// terminal is really this group's or another one's outside, which cannot be told apart and is taken as ours.
@@ -66,7 +66,7 @@ fn in_foreground(terminal: &File) -> bool {
     unsafe { libc::tcgetpgrp(terminal.as_raw_fd()) == libc::getpgrp() }
 }
 
-fn same(left: &Termios, right: &Termios) -> bool {
+fn is_same(left: &Termios, right: &Termios) -> bool {
     left.input_modes == right.input_modes
         && left.output_modes == right.output_modes
         && left.control_modes == right.control_modes
@@ -97,7 +97,7 @@ mod tests {
     fn raw_mode_is_undone_and_modes_are_left_after_a_crash() {
         let (mut owner, peer) = pty();
         assert!(is_terminal(&peer));
-        let saved = SavedTerminal::of(peer).unwrap();
+        let saved = SavedTerminal::from_terminal(peer).unwrap();
         let mut raw = tcgetattr(&saved.terminal).unwrap();
         let before = raw.local_modes;
         assert!(before.contains(LocalModes::ECHO | LocalModes::ICANON));
@@ -122,6 +122,6 @@ mod tests {
     fn a_file_is_no_terminal() {
         let file = File::open("/dev/null").unwrap();
         assert!(!is_terminal(&file));
-        assert!(SavedTerminal::of(file).is_none());
+        assert!(SavedTerminal::from_terminal(file).is_none());
     }
 }

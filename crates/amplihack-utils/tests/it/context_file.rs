@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use amplihack_utils::agent_binary::AgentBinary;
 use amplihack_utils::env::Env;
 use amplihack_utils::launcher_context::{
-    ContextError, FILE_NAME, LauncherContext, RELATIVE_PATH, SessionId, location, read, write,
+    ContextError, FILE_NAME, LauncherContext, RELATIVE_PATH, SessionId, context_path, read, write,
 };
 use amplihack_utils::sys;
 
@@ -84,16 +84,16 @@ fn the_location_is_the_found_file_then_the_root_then_the_directory() {
     let (_dir, root) = repository();
     let deep = root.join("a/b");
     fs::create_dir_all(&deep).unwrap();
-    assert_eq!(location(&deep), root.join(RELATIVE_PATH));
+    assert_eq!(context_path(&deep), root.join(RELATIVE_PATH));
     let nearer = root.join("a/.claude/runtime");
     fs::create_dir_all(&nearer).unwrap();
     fs::write(nearer.join(FILE_NAME), "broken").unwrap();
-    assert_eq!(location(&deep), nearer.join(FILE_NAME), "the resolver would stop there");
+    assert_eq!(context_path(&deep), nearer.join(FILE_NAME), "the resolver would stop there");
 
     // 33 levels below, the walk ends before it comes to the root.
     let lost = (0..33).fold(root.join("c"), |path, _| path.join("d"));
     fs::create_dir_all(&lost).unwrap();
-    assert_eq!(location(&lost), lost.join(RELATIVE_PATH));
+    assert_eq!(context_path(&lost), lost.join(RELATIVE_PATH));
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn the_file_of_a_living_launcher_above_is_left_alone_in_both_places() {
     let (dir, root) = repository();
     let runtime = dir.path().join("runtime");
     fs::create_dir(&runtime).unwrap();
-    let env = Env::empty().with("AMPLIHACK_RUNTIME_ROOT", &runtime);
+    let env = Env::empty().with_variable("AMPLIHACK_RUNTIME_ROOT", &runtime);
     let parent = std::os::unix::process::parent_id();
     let start_time = sys::start_time(parent).unwrap();
     let outer = LauncherContext { pid: parent, start_time, ..context(AgentBinary::Copilot) };
@@ -164,7 +164,7 @@ fn a_place_that_cannot_be_written_is_named_and_the_runtime_root_is_still_served(
     let runtime = dir.path().join("runtime");
     fs::create_dir(&runtime).unwrap();
     fs::write(root.join(".claude"), "a file").unwrap();
-    let env = Env::empty().with("AMPLIHACK_RUNTIME_ROOT", &runtime);
+    let env = Env::empty().with_variable("AMPLIHACK_RUNTIME_ROOT", &runtime);
     let error = write(&root, &env, &context(AgentBinary::Amp)).unwrap_err().to_string();
     assert!(error.starts_with(&root.join(".claude").display().to_string()), "{error}");
     assert_eq!(
@@ -178,11 +178,16 @@ fn the_runtime_root_is_written_too_if_it_is_an_absolute_directory() {
     let (dir, root) = repository();
     let runtime = dir.path().join("runtime");
     fs::create_dir(&runtime).unwrap();
-    write(&root, &Env::empty().with("AMPLIHACK_RUNTIME_ROOT", &runtime), &context(AgentBinary::Amp)).unwrap();
+    write(&root, &Env::empty().with_variable("AMPLIHACK_RUNTIME_ROOT", &runtime), &context(AgentBinary::Amp))
+        .unwrap();
     assert_eq!(mode(&runtime.join(FILE_NAME)), 0o600);
     assert_eq!(fs::read(runtime.join(FILE_NAME)).unwrap(), fs::read(root.join(RELATIVE_PATH)).unwrap());
     for useless in ["relative", "/no/such/directory"] {
-        write(&root, &Env::empty().with("AMPLIHACK_RUNTIME_ROOT", useless), &context(AgentBinary::Amp))
-            .unwrap();
+        write(
+            &root,
+            &Env::empty().with_variable("AMPLIHACK_RUNTIME_ROOT", useless),
+            &context(AgentBinary::Amp),
+        )
+        .unwrap();
     }
 }

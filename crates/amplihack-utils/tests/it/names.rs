@@ -3,48 +3,48 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
-use amplihack_utils::agent_binary::{AgentBinary, MAX_NAME_BYTES, Rejected, validate};
+use amplihack_utils::agent_binary::{AgentBinary, AgentNameError, MAX_NAME_BYTES, validate_name};
 use proptest::prelude::*;
 
 #[test]
 fn names_are_trimmed_and_lower_cased() {
     for raw in ["claude", "Claude", " CLAUDE\t", "claude\n", "\r\nclaude\r\n"] {
-        assert_eq!(validate(raw), Ok(AgentBinary::Claude), "{raw:?}");
+        assert_eq!(validate_name(raw), Ok(AgentBinary::Claude), "{raw:?}");
     }
-    assert_eq!(validate("amp"), Ok(AgentBinary::Amp));
+    assert_eq!(validate_name("amp"), Ok(AgentBinary::Amp));
 }
 
 #[test]
 fn each_rejection_has_its_reason() {
     let long = "x".repeat(MAX_NAME_BYTES + 1);
-    let table: [(&str, Rejected); 17] = [
-        ("", Rejected::Empty),
-        (" \n", Rejected::Empty),
-        (&long, Rejected::TooLong { bytes: 33 }),
-        (&long[..MAX_NAME_BYTES], Rejected::Unknown),
-        ("bin/claude", Rejected::PathPart),
-        ("/claude", Rejected::PathPart),
-        ("..\\claude", Rejected::PathPart),
-        ("..", Rejected::PathPart),
-        ("cla ude", Rejected::Blank),
-        ("cla\u{a0}ude", Rejected::Blank),
-        ("cla\nude", Rejected::Control),
-        ("claude\0", Rejected::Control),
-        ("claude\u{1b}[0m", Rejected::Control),
-        ("claude;id", Rejected::Unknown),
-        ("$(id)", Rejected::Unknown),
-        ("rustyclawd", Rejected::Unknown),
-        ("ｃｌａｕｄｅ", Rejected::Unknown),
+    let table: [(&str, AgentNameError); 17] = [
+        ("", AgentNameError::Empty),
+        (" \n", AgentNameError::Empty),
+        (&long, AgentNameError::TooLong { bytes: 33 }),
+        (&long[..MAX_NAME_BYTES], AgentNameError::Unknown),
+        ("bin/claude", AgentNameError::PathPart),
+        ("/claude", AgentNameError::PathPart),
+        ("..\\claude", AgentNameError::PathPart),
+        ("..", AgentNameError::PathPart),
+        ("cla ude", AgentNameError::Blank),
+        ("cla\u{a0}ude", AgentNameError::Blank),
+        ("cla\nude", AgentNameError::Control),
+        ("claude\0", AgentNameError::Control),
+        ("claude\u{1b}[0m", AgentNameError::Control),
+        ("claude;id", AgentNameError::Unknown),
+        ("$(id)", AgentNameError::Unknown),
+        ("rustyclawd", AgentNameError::Unknown),
+        ("ｃｌａｕｄｅ", AgentNameError::Unknown),
     ];
     for (raw, reason) in table {
-        assert_eq!(validate(raw), Err(reason), "{raw:?}");
+        assert_eq!(validate_name(raw), Err(reason), "{raw:?}");
     }
-    assert_eq!(validate(OsStr::from_bytes(b"claude\xff")), Err(Rejected::NotUtf8));
+    assert_eq!(validate_name(OsStr::from_bytes(b"claude\xff")), Err(AgentNameError::NotUtf8));
 }
 
 #[test]
 fn blanks_around_a_name_do_not_count_as_its_length() {
-    assert_eq!(validate(format!("{}codex{}", " ".repeat(40), "\n".repeat(40))), Ok(AgentBinary::Codex));
+    assert_eq!(validate_name(format!("{}codex{}", " ".repeat(40), "\n".repeat(40))), Ok(AgentBinary::Codex));
 }
 
 proptest! {
@@ -52,7 +52,7 @@ proptest! {
     fn exactly_the_list_is_accepted(raw in any::<String>()) {
         let name = raw.trim().to_ascii_lowercase();
         let listed = AgentBinary::ALL.into_iter().find(|agent| agent.name() == name);
-        prop_assert_eq!(validate(&raw).ok(), listed);
+        prop_assert_eq!(validate_name(&raw).ok(), listed);
     }
 
     #[test]
@@ -63,18 +63,18 @@ proptest! {
         let spelled: String = agent.name().char_indices()
             .map(|(at, c)| if upper >> at & 1 == 1 { c.to_ascii_uppercase() } else { c })
             .collect();
-        prop_assert_eq!(validate(format!("{before}{spelled}{after}")), Ok(agent));
+        prop_assert_eq!(validate_name(format!("{before}{spelled}{after}")), Ok(agent));
     }
 
     #[test]
     fn one_foreign_character_spoils_a_name(index in 0..AgentBinary::ALL.len(), at in 1..3_usize, c in any::<char>()) {
         let mut spelled = AgentBinary::ALL[index].name().to_owned();
         spelled.insert(at, c);
-        prop_assert!(validate(&spelled).is_err(), "{:?}", spelled);
+        prop_assert!(validate_name(&spelled).is_err(), "{:?}", spelled);
     }
 
     #[test]
     fn arbitrary_bytes_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..80)) {
-        let _ = validate(OsStr::from_bytes(&bytes));
+        let _ = validate_name(OsStr::from_bytes(&bytes));
     }
 }

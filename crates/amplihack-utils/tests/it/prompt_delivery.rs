@@ -7,8 +7,9 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use amplihack_utils::prompt_delivery::{
-    AUTO_TEMPFILE_THRESHOLD_BYTES, DeliveryCaps, DeliveryHandle, DeliveryMode, MAX_ARG_BYTES, PromptDelivery,
-    PromptTooLarge, SelectError, Selection, deliver, sanitize_nul, select, select_mode,
+    AUTO_TEMPFILE_THRESHOLD_BYTES, DeliveryCaps, DeliveryHandle, DeliveryMode, DeliverySelection,
+    MAX_ARG_BYTES, PromptDelivery, PromptTooLarge, SelectError, deliver, sanitize_nul, select_delivery,
+    select_mode,
 };
 use proptest::prelude::*;
 
@@ -85,7 +86,7 @@ fn every_row_of_the_selection_table() {
     for (requested, caps, right) in table() {
         for (size, right) in SIZES.into_iter().zip(right) {
             let what = format!("{requested} of {size} with {caps:?}");
-            let selected = select(requested, size, &caps);
+            let selected = select_delivery(requested, size, &caps);
             let answer = match &selected {
                 Ok(selection) => letter(selection.mode),
                 Err(SelectError::TooLarge(PromptTooLarge { size: said, limit: 131_071 }))
@@ -180,8 +181,8 @@ proptest! {
     ) {
         let caps = DeliveryCaps { supports_argv, supports_tempfile, supports_stdin, tempfile_flag: None };
         let fits = supports_argv && size <= MAX_ARG_BYTES;
-        if let Ok(Selection { mode, .. }) = select(requested, size, &caps) {
-            prop_assert!(caps.supports(mode));
+        if let Ok(DeliverySelection { mode, .. }) = select_delivery(requested, size, &caps) {
+            prop_assert!(caps.supports_mode(mode));
             prop_assert!(mode != DeliveryMode::Argv || fits);
             prop_assert!(requested != PromptDelivery::Stdin || mode != DeliveryMode::Tempfile);
         } else {
@@ -299,7 +300,9 @@ fn a_relative_directory_gives_a_path_that_holds_anywhere() {
 
 #[test]
 fn error_texts() {
-    let text = |requested, size, caps: &DeliveryCaps| select(requested, size, caps).unwrap_err().to_string();
+    let text = |requested, size, caps: &DeliveryCaps| {
+        select_delivery(requested, size, caps).unwrap_err().to_string()
+    };
     let none = DeliveryCaps { supports_argv: false, ..DeliveryCaps::argv_only() };
     assert_eq!(
         text(PromptDelivery::Auto, 200_000, &DeliveryCaps::argv_only()),

@@ -31,7 +31,7 @@ fn names_parse_whatever_their_case_and_print_as_documented() {
 
 #[test]
 fn the_environment_is_a_request_and_nonsense_is_auto_with_one_warning() {
-    let read = |value: OsString| from_env_in(&Env::empty().with(ENV_VAR_NAME, value));
+    let read = |value: OsString| from_env_in(&Env::empty().with_variable(ENV_VAR_NAME, value));
     assert_eq!(from_env_in(&Env::empty()), (PromptDelivery::Auto, None));
     for (value, requested) in [
         ("", PromptDelivery::Auto),
@@ -51,7 +51,7 @@ fn the_environment_is_a_request_and_nonsense_is_auto_with_one_warning() {
 #[test]
 fn the_constructors_support_what_their_names_say() {
     let supported = |caps: DeliveryCaps| {
-        [DeliveryMode::Argv, DeliveryMode::Tempfile, DeliveryMode::Stdin].map(|mode| caps.supports(mode))
+        [DeliveryMode::Argv, DeliveryMode::Tempfile, DeliveryMode::Stdin].map(|mode| caps.supports_mode(mode))
     };
     assert_eq!(supported(DeliveryCaps::argv_only()), [true, false, false]);
     assert_eq!(supported(DeliveryCaps::argv_and_tempfile("-f")), [true, true, false]);

@@ -1,4 +1,5 @@
-//! The seed "Agent Binary Routing" at its public API: each rule of the resolver, over real directories.
+//! The seed "Agent Binary Routing" at its public API: each rule of the resolver, over real directories; one file, since the rules are numbered
+//! through.
 
 use std::ffi::OsString;
 use std::fs;
@@ -10,7 +11,8 @@ use std::time::{Duration, SystemTime};
 
 use amplihack_utils::agent_binary::AgentBinary::{self, Amp, Claude, Codex, Copilot};
 use amplihack_utils::agent_binary::{
-    AncestorLaunch, ENV_VAR, Liveness, MARK_VAR, Resolved, Source, System, mark, resolve_in, validate,
+    AgentSource, AncestorLaunch, ENV_VAR, LaunchLiveness, MARK_VAR, ResolvedAgent, SystemLiveness,
+    mark_value, resolve_in, validate_name,
 };
 use amplihack_utils::env::Env;
 use amplihack_utils::launcher_context::{
@@ -30,7 +32,7 @@ struct World {
     now: Timestamp,
 }
 
-impl Liveness for World {
+impl LaunchLiveness for World {
     fn launcher_ended(&self, session: &SessionId) -> bool {
         self.ended.contains(&session.as_str())
     }
@@ -66,36 +68,37 @@ impl World {
         file
     }
 
-    fn ask(&self, directory: &str, env: &Env) -> Resolved {
+    fn ask(&self, directory: &str, env: &Env) -> ResolvedAgent {
         let cwd = self.root.join(directory);
         fs::create_dir_all(&cwd).unwrap();
         resolve_in(&cwd, env, self, self.now)
     }
 
     /// The answer in the root without any variables.
-    fn answer(&self) -> Resolved {
+    fn answer(&self) -> ResolvedAgent {
         self.ask("", &Env::empty())
     }
 }
 
-fn from_file(agent: AgentBinary, file: &Path) -> Resolved {
-    Resolved { agent, source: Source::ContextFile(file.to_path_buf()), session: None }
+fn from_file(agent: AgentBinary, file: &Path) -> ResolvedAgent {
+    ResolvedAgent { agent, source: AgentSource::ContextFile(file.to_path_buf()), session: None }
 }
 
 fn env(agent: &str) -> Env {
-    Env::empty().with(ENV_VAR, agent)
+    Env::empty().with_variable(ENV_VAR, agent)
 }
 
 fn names(agent: &str) -> String {
     format!(r#"{{"launcher":"{agent}"}}"#)
 }
 
-const DEFAULT: Resolved = Resolved { agent: AgentBinary::DEFAULT, source: Source::Default, session: None };
+const DEFAULT: ResolvedAgent =
+    ResolvedAgent { agent: AgentBinary::DEFAULT, source: AgentSource::Default, session: None };
 
 #[test]
 fn without_anything_the_default_answers() {
     assert_eq!(World::new().answer(), DEFAULT);
-    assert_eq!((DEFAULT.agent, DEFAULT.source), (Copilot, Source::Default));
+    assert_eq!((DEFAULT.agent, DEFAULT.source), (Copilot, AgentSource::Default));
     let world = World::new();
     assert_eq!(resolve_in(&world.root.join("no/such"), &Env::empty(), &world, world.now), DEFAULT);
 }
@@ -104,16 +107,16 @@ fn without_anything_the_default_answers() {
 fn the_sources_are_ordered_by_precedence() {
     let path = PathBuf::new;
     let order = [
-        Source::Env,
-        Source::Ancestor,
-        Source::RuntimeRoot(path()),
-        Source::ContextFile(path()),
-        Source::StaleCache,
-        Source::Default,
+        AgentSource::Env,
+        AgentSource::Ancestor,
+        AgentSource::RuntimeRoot(path()),
+        AgentSource::ContextFile(path()),
+        AgentSource::StaleCache,
+        AgentSource::Default,
     ];
     assert!(order.is_sorted());
     assert_eq!(
-        order.each_ref().map(Source::name),
+        order.each_ref().map(AgentSource::name),
         ["environment", "ancestor", "runtime_root", "context_file", "stale_cache", "default"]
     );
 }
@@ -122,12 +125,12 @@ fn the_sources_are_ordered_by_precedence() {
 fn a_source_is_told_in_words_and_names_its_file() {
     let file = Path::new("/r/launcher_context.json");
     for (source, shown, named) in [
-        (Source::Env, "AMPLIHACK_AGENT_BINARY", None),
-        (Source::Ancestor, "the running launch that this process descends from", None),
-        (Source::RuntimeRoot(file.into()), "/r/launcher_context.json", Some(file)),
-        (Source::ContextFile(file.into()), "/r/launcher_context.json", Some(file)),
-        (Source::StaleCache, "AMPLIHACK_AGENT_BINARY, left by a launch that has ended", None),
-        (Source::Default, "built-in default", None),
+        (AgentSource::Env, "AMPLIHACK_AGENT_BINARY", None),
+        (AgentSource::Ancestor, "the running launch that this process descends from", None),
+        (AgentSource::RuntimeRoot(file.into()), "/r/launcher_context.json", Some(file)),
+        (AgentSource::ContextFile(file.into()), "/r/launcher_context.json", Some(file)),
+        (AgentSource::StaleCache, "AMPLIHACK_AGENT_BINARY, left by a launch that has ended", None),
+        (AgentSource::Default, "built-in default", None),
     ] {
         assert_eq!((source.to_string().as_str(), source.file()), (shown, named));
     }
@@ -359,11 +362,11 @@ fn a_value_set_by_hand_always_wins() {
     let mut world = World::new();
     world.ended = vec!["dead"];
     world.file("", names("claude"));
-    let by_hand = Resolved { agent: Codex, source: Source::Env, session: None };
+    let by_hand = ResolvedAgent { agent: Codex, source: AgentSource::Env, session: None };
     assert_eq!(world.ask("", &env(" Codex\n")), by_hand);
     for mark in ["dead:amp", "dead:", ":codex", "dead", "", "../dead:codex", ".:codex", "dead:codex:codex"] {
         assert_eq!(
-            world.ask("", &env("codex").with(MARK_VAR, mark)),
+            world.ask("", &env("codex").with_variable(MARK_VAR, mark)),
             by_hand,
             "mark {mark:?} is not this value's"
         );
@@ -376,20 +379,24 @@ fn the_launch_above_comes_after_the_variable_and_before_every_file() {
     world.ended = vec!["dead"];
     let session = Some(SessionId::parse("s1").unwrap());
     world.above = Some(AncestorLaunch { agent: Amp, session: session.clone() });
-    let above = Resolved { agent: Amp, source: Source::Ancestor, session };
+    let above = ResolvedAgent { agent: Amp, source: AgentSource::Ancestor, session };
     assert_eq!(world.answer(), above);
     for file in [names("claude"), "{".to_owned()] {
         world.file("", file);
         assert_eq!(world.answer(), above);
     }
     assert_eq!(world.ask("", &env("vim")), above, "an invalid value counts as unset");
-    assert_eq!(world.ask("", &env("codex").with(MARK_VAR, "dead:codex")), above, "a stale cache loses");
+    assert_eq!(
+        world.ask("", &env("codex").with_variable(MARK_VAR, "dead:codex")),
+        above,
+        "a stale cache loses"
+    );
     assert_eq!(world.ask("", &env("codex")).agent, Codex, "by hand");
-    assert_eq!(world.ask("", &env("codex").with(MARK_VAR, "live:codex")).agent, Codex);
+    assert_eq!(world.ask("", &env("codex").with_variable(MARK_VAR, "live:codex")).agent, Codex);
     let runtime = world.root.with_file_name("runtime");
     fs::create_dir(&runtime).unwrap();
     fs::write(runtime.join("launcher_context.json"), names("claude")).unwrap();
-    assert_eq!(world.ask("", &Env::empty().with("AMPLIHACK_RUNTIME_ROOT", &runtime)), above);
+    assert_eq!(world.ask("", &Env::empty().with_variable("AMPLIHACK_RUNTIME_ROOT", &runtime)), above);
 }
 
 #[test]
@@ -408,16 +415,16 @@ fn a_cache_wins_while_its_launcher_lives_and_loses_when_it_has_ended() {
     world.ended = vec!["dead"];
     let file = world.file("", names("claude"));
     let session = |id: &str| Some(SessionId::parse(id).unwrap());
-    let alive = Resolved { agent: Codex, source: Source::Env, session: session("live") };
-    assert_eq!(world.ask("", &env("codex").with(MARK_VAR, "live:codex")), alive);
-    assert_eq!(world.ask("", &env("codex").with(MARK_VAR, "dead:codex")), from_file(Claude, &file));
+    let alive = ResolvedAgent { agent: Codex, source: AgentSource::Env, session: session("live") };
+    assert_eq!(world.ask("", &env("codex").with_variable(MARK_VAR, "live:codex")), alive);
+    assert_eq!(world.ask("", &env("codex").with_variable(MARK_VAR, "dead:codex")), from_file(Claude, &file));
 
     // No file: still better than the default. A file that cannot be used: the file counts.
-    let dead = Resolved { agent: Codex, source: Source::StaleCache, session: session("dead") };
+    let dead = ResolvedAgent { agent: Codex, source: AgentSource::StaleCache, session: session("dead") };
     fs::remove_file(&file).unwrap();
-    assert_eq!(world.ask("", &env("codex").with(MARK_VAR, "dead:codex")), dead);
+    assert_eq!(world.ask("", &env("codex").with_variable(MARK_VAR, "dead:codex")), dead);
     world.file("", "{");
-    assert_eq!(world.ask("", &env("codex").with(MARK_VAR, "dead:codex")), DEFAULT);
+    assert_eq!(world.ask("", &env("codex").with_variable(MARK_VAR, "dead:codex")), DEFAULT);
 }
 
 #[test]
@@ -427,16 +434,16 @@ fn the_runtime_root_is_asked_before_the_repository() {
     let repository = world.file("", names("claude"));
     let runtime = world.root.with_file_name("runtime");
     fs::create_dir(&runtime).unwrap();
-    let env = Env::empty().with("AMPLIHACK_RUNTIME_ROOT", &runtime);
+    let env = Env::empty().with_variable("AMPLIHACK_RUNTIME_ROOT", &runtime);
     assert_eq!(world.ask("", &env), from_file(Claude, &repository), "no file in it");
 
     let file = runtime.join("launcher_context.json");
     fs::write(&file, names("amp")).unwrap();
-    let found = Resolved { agent: Amp, source: Source::RuntimeRoot(file.clone()), session: None };
+    let found = ResolvedAgent { agent: Amp, source: AgentSource::RuntimeRoot(file.clone()), session: None };
     assert_eq!(world.ask("", &env), found);
-    let dead = env.clone().with(ENV_VAR, "codex").with(MARK_VAR, "dead:codex");
+    let dead = env.clone().with_variable(ENV_VAR, "codex").with_variable(MARK_VAR, "dead:codex");
     assert_eq!(world.ask("", &dead), found, "an ended launch's cache loses to it");
-    assert_eq!(world.ask("", &dead.with(MARK_VAR, "live:codex")).agent, Codex);
+    assert_eq!(world.ask("", &dead.with_variable(MARK_VAR, "live:codex")).agent, Codex);
 
     // The same checks as for the repository's file.
     fs::write(&file, "{").unwrap();
@@ -451,7 +458,7 @@ fn a_runtime_root_that_is_no_absolute_directory_counts_as_unset() {
     let world = World::new();
     let file = world.file("", names("claude"));
     for root in ["", ".", "relative", "/no/such/directory", file.to_str().unwrap()] {
-        let env = Env::empty().with("AMPLIHACK_RUNTIME_ROOT", root);
+        let env = Env::empty().with_variable("AMPLIHACK_RUNTIME_ROOT", root);
         assert_eq!(world.ask("", &env), from_file(Claude, &file), "{root:?}");
     }
 }
@@ -461,14 +468,17 @@ fn a_runtime_root_that_is_no_absolute_directory_counts_as_unset() {
 fn two_live_launches_keep_their_descendants_and_an_ended_one_loses_its() {
     let world = World::new();
     let home = world.root.with_file_name("home");
-    let base = Env::empty().with("AMPLIHACK_HOME", &home);
+    let base = Env::empty().with_variable("AMPLIHACK_HOME", &home);
     let launch = |name: &str, agent| {
         let id = SessionId::parse(name).unwrap();
         SessionContext::of_this_process(agent, &world.root).write(&home, &id).unwrap();
         write(&world.root, &base, &LauncherContext::of_this_process(agent, id.clone(), &world.root)).unwrap();
-        (base.clone().with(ENV_VAR, agent.name()).with(MARK_VAR, mark(&id, agent)), id)
+        (
+            base.clone().with_variable(ENV_VAR, agent.name()).with_variable(MARK_VAR, mark_value(&id, agent)),
+            id,
+        )
     };
-    let ask = |env: &Env| resolve_in(&world.root, env, &System::new(env), Timestamp::now());
+    let ask = |env: &Env| resolve_in(&world.root, env, &SystemLiveness::new(env), Timestamp::now());
     let (first, first_id) = launch("first", Copilot);
     let (second, second_id) = launch("second", Claude);
     assert_eq!((ask(&first).agent, ask(&first).session.as_ref()), (Copilot, Some(&first_id)));
@@ -482,8 +492,8 @@ fn two_live_launches_keep_their_descendants_and_an_ended_one_loses_its() {
         (Claude, Some(second_id)),
         "what a tmux server kept of the first"
     );
-    assert!(matches!(found.source, Source::ContextFile(_)));
-    assert_eq!(ask(&first.with(ENV_VAR, "codex")).agent, Codex, "set by hand since");
+    assert!(matches!(found.source, AgentSource::ContextFile(_)));
+    assert_eq!(ask(&first.with_variable(ENV_VAR, "codex")).agent, Codex, "set by hand since");
 }
 
 /// Keeps the events of a test as (message, all fields).
@@ -548,7 +558,7 @@ fn a_rejected_value_is_warned_about_and_stands_only_in_a_field() {
 fn what_is_in_order_is_not_warned_about() {
     let mut world = World::new();
     world.ended = vec!["dead"];
-    let dead = env("codex").with(MARK_VAR, "dead:codex");
+    let dead = env("codex").with_variable(MARK_VAR, "dead:codex");
     for env in [Env::empty(), env("claude"), env(" "), dead.clone()] {
         assert_eq!(warnings(&world, &env), []);
     }
@@ -571,11 +581,11 @@ proptest! {
         let world = World::new();
         world.file("", &file);
         let mut env = Env::empty()
-            .with(MARK_VAR, OsString::from_vec(mark))
-            .with("AMPLIHACK_RUNTIME_ROOT", OsString::from_vec(runtime));
-        let named = value.as_ref().and_then(|value| validate(OsString::from_vec(value.clone())).ok());
+            .with_variable(MARK_VAR, OsString::from_vec(mark))
+            .with_variable("AMPLIHACK_RUNTIME_ROOT", OsString::from_vec(runtime));
+        let named = value.as_ref().and_then(|value| validate_name(OsString::from_vec(value.clone())).ok());
         if let Some(value) = value {
-            env.set(ENV_VAR, OsString::from_vec(value));
+            env.set_variable(ENV_VAR, OsString::from_vec(value));
         }
         prop_assert_eq!(world.ask("", &env).agent, named.unwrap_or(AgentBinary::DEFAULT));
     }
@@ -591,7 +601,7 @@ proptest! {
         let found = world.answer();
         // Believed exactly if a plain JSON parser finds a listed name in it.
         let value: Option<serde_json::Value> = serde_json::from_slice(&text).ok();
-        let listed = value.and_then(|value| validate(value["launcher"].as_str()?).ok());
+        let listed = value.and_then(|value| validate_name(value["launcher"].as_str()?).ok());
         prop_assert_eq!(found.agent, listed.unwrap_or(AgentBinary::DEFAULT));
     }
 }

@@ -4,11 +4,11 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
-use super::json::Json;
-use super::kept::{Kept, put, put_filled, unknown};
-use super::scan::{Cursor, Fault};
+use super::json::AmpJson;
+use super::scan::{JsonCursor, ScanFault};
+use super::untyped_fields::{UntypedFields, put_filled, put_value, read_unknown_field};
 
-/// One block of a message's content.
+/// Block of a message's content.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum ContentBlock {
@@ -32,10 +32,10 @@ pub struct TextContent {
     pub text: String,
     /// Further keys.
     pub extra: Map<String, Value>,
-    kept: Kept,
+    kept: UntypedFields,
 }
 
-/// What the agent thought.
+/// Thinking text of the agent.
 #[derive(Debug, Clone, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ThinkingContent {
@@ -43,7 +43,7 @@ pub struct ThinkingContent {
     pub thinking: String,
     /// Further keys, such as `signature`.
     pub extra: Map<String, Value>,
-    kept: Kept,
+    kept: UntypedFields,
 }
 
 /// A call of a tool.
@@ -55,14 +55,14 @@ pub struct ToolUseContent {
     /// The tool.
     pub name: String,
     /// The arguments; `null` if there are none.
-    pub input: Json,
+    pub input: AmpJson,
     /// Further keys.
     pub extra: Map<String, Value>,
     has_input: bool,
-    kept: Kept,
+    kept: UntypedFields,
 }
 
-/// What a tool gave back.
+/// Result of a tool call.
 #[derive(Debug, Clone, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ToolResultContent {
@@ -70,11 +70,11 @@ pub struct ToolResultContent {
     pub tool_use_id: String,
     /// The output.
     pub content: ToolOutput,
-    /// Whether the tool failed. Absent counts as false.
+    /// Set if the tool failed. Absent counts as false.
     pub is_error: bool,
     /// Further keys.
     pub extra: Map<String, Value>,
-    kept: Kept,
+    kept: UntypedFields,
 }
 
 /// The output of a tool.
@@ -89,17 +89,17 @@ pub enum ToolOutput {
     /// Blocks: text and, as [`ContentBlock::Unknown`], images and the like.
     Blocks(Vec<ContentBlock>),
     /// Anything else.
-    Other(Json),
+    Other(AmpJson),
 }
 
 /// A block of a type that is not known here.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct UnknownContent {
-    /// Its `type`; empty if it has none.
+    /// Value of `type`; empty if there is none.
     pub kind: String,
     /// All of it.
-    pub raw: Json,
+    pub raw: AmpJson,
 }
 
 impl ToolOutput {
@@ -125,10 +125,10 @@ impl ToolOutput {
 
 impl ContentBlock {
     /// A block of text.
-    pub fn text(text: impl Into<String>) -> Self {
+    pub fn from_text(text: impl Into<String>) -> Self {
         let mut block = TextContent { text: text.into(), ..TextContent::default() };
         if block.text.is_empty() {
-            block.kept.keep("text", "".into());
+            block.kept.keep_value("text", "".into());
         }
         Self::Text(block)
     }
@@ -148,33 +148,33 @@ impl ContentBlock {
     pub fn to_value(&self) -> Value {
         let mut map = match self {
             Self::Text(block) => {
-                let mut map = block.kept.start(&block.extra);
+                let mut map = block.kept.start_map(&block.extra);
                 put_filled(&mut map, "text", &block.text);
                 map
             }
             Self::Thinking(block) => {
-                let mut map = block.kept.start(&block.extra);
+                let mut map = block.kept.start_map(&block.extra);
                 put_filled(&mut map, "thinking", &block.thinking);
                 map
             }
             Self::ToolUse(block) => {
-                let mut map = block.kept.start(&block.extra);
+                let mut map = block.kept.start_map(&block.extra);
                 put_filled(&mut map, "id", &block.id);
                 put_filled(&mut map, "name", &block.name);
-                put(&mut map, "input", block.has_input.then(|| block.input.to_value()));
+                put_value(&mut map, "input", block.has_input.then(|| block.input.to_value()));
                 map
             }
             Self::ToolResult(block) => {
-                let mut map = block.kept.start(&block.extra);
+                let mut map = block.kept.start_map(&block.extra);
                 put_filled(&mut map, "tool_use_id", &block.tool_use_id);
-                put(&mut map, "is_error", block.is_error.then_some(true));
+                put_value(&mut map, "is_error", block.is_error.then_some(true));
                 let content = match &block.content {
                     ToolOutput::None => None,
                     ToolOutput::Text(text) => Some(text.clone().into()),
                     ToolOutput::Blocks(blocks) => Some(blocks.iter().map(Self::to_value).collect()),
                     ToolOutput::Other(json) => Some(json.to_value()),
                 };
-                put(&mut map, "content", content);
+                put_value(&mut map, "content", content);
                 map
             }
             Self::Unknown(unknown) => return unknown.raw.to_value(),
@@ -185,112 +185,113 @@ impl ContentBlock {
 }
 
 /// Reads a list of blocks. `nested`: within a tool's output, where tool blocks are kept whole.
-pub(super) fn blocks(cursor: &mut Cursor<'_>, nested: bool) -> Result<Vec<ContentBlock>, Fault> {
+pub(super) fn read_blocks(cursor: &mut JsonCursor<'_>, nested: bool) -> Result<Vec<ContentBlock>, ScanFault> {
     let mut blocks = Vec::new();
-    cursor.array(|cursor| {
-        blocks.push(block(cursor, nested)?);
-        Ok::<_, Fault>(())
+    cursor.read_array(|cursor| {
+        blocks.push(read_block(cursor, nested)?);
+        Ok::<_, ScanFault>(())
     })?;
     Ok(blocks)
 }
 
-fn block(cursor: &mut Cursor<'_>, nested: bool) -> Result<ContentBlock, Fault> {
+fn read_block(cursor: &mut JsonCursor<'_>, nested: bool) -> Result<ContentBlock, ScanFault> {
     if cursor.peek() != b'{' {
-        let raw = Json::from_scan(cursor.skip()?);
+        let raw = AmpJson::from_scan(cursor.skip_value()?);
         return Ok(ContentBlock::Unknown(UnknownContent { kind: String::new(), raw }));
     }
-    cursor.typed(|cursor, kind| match kind {
-        Some("text") => text(cursor).map(ContentBlock::Text),
-        Some("thinking") if !nested && !amplihack_utils::sabotage::active("amp-wire-thinking") => {
-            thinking(cursor).map(ContentBlock::Thinking)
+    cursor.read_typed(|cursor, kind| match kind {
+        Some("text") => read_text_block(cursor).map(ContentBlock::Text),
+        Some("thinking") if !nested && !amplihack_utils::sabotage::is_active("amp-wire-thinking") => {
+            read_thinking_block(cursor).map(ContentBlock::Thinking)
         }
-        Some("tool_use") if !nested && !amplihack_utils::sabotage::active("amp-wire-tool-use") => {
+        Some("tool_use") if !nested && !amplihack_utils::sabotage::is_active("amp-wire-tool-use") => {
             tool_use(cursor).map(ContentBlock::ToolUse)
         }
-        Some("tool_result") if !nested && !amplihack_utils::sabotage::active("amp-wire-tool-result") => {
+        Some("tool_result") if !nested && !amplihack_utils::sabotage::is_active("amp-wire-tool-result") => {
             tool_result(cursor).map(ContentBlock::ToolResult)
         }
         other => {
             let kind = other.unwrap_or_default().to_owned();
-            Ok(ContentBlock::Unknown(UnknownContent { raw: whole(cursor, &kind)?, kind }))
+            Ok(ContentBlock::Unknown(UnknownContent { raw: read_whole(cursor, &kind)?, kind }))
         }
     })
 }
 
 /// The whole object that comes, of a type that is not read further.
-pub(super) fn whole(cursor: &mut Cursor<'_>, kind: &str) -> Result<Json, Fault> {
+pub(super) fn read_whole(cursor: &mut JsonCursor<'_>, kind: &str) -> Result<AmpJson, ScanFault> {
     cursor.peek();
-    let from = cursor.at();
-    cursor
-        .object(|cursor, key| if key == "type" { cursor.own_type(kind) } else { cursor.skip().map(drop) })?;
-    Ok(Json::from_scan(cursor.since(from)))
+    let from = cursor.position();
+    cursor.read_object(
+        |cursor, key| if key == "type" { cursor.own_type(kind) } else { cursor.skip_value().map(drop) },
+    )?;
+    Ok(AmpJson::from_scan(cursor.text_since(from)))
 }
 
-fn text(cursor: &mut Cursor<'_>) -> Result<TextContent, Fault> {
+fn read_text_block(cursor: &mut JsonCursor<'_>) -> Result<TextContent, ScanFault> {
     let mut block = TextContent::default();
-    cursor.object(|cursor, key| {
+    cursor.read_object(|cursor, key| {
         match key.as_ref() {
             "type" => cursor.own_type("text")?,
-            "text" if amplihack_utils::sabotage::active("amp-wire-text") => {
-                block.kept.filled("text", cursor)?.trim().clone_into(&mut block.text);
+            "text" if amplihack_utils::sabotage::is_active("amp-wire-text") => {
+                block.kept.read_filled("text", cursor)?.trim().clone_into(&mut block.text);
             }
-            "text" => block.text = block.kept.filled("text", cursor)?,
-            _ => unknown(&mut block.extra, key, cursor)?,
+            "text" => block.text = block.kept.read_filled("text", cursor)?,
+            _ => read_unknown_field(&mut block.extra, key, cursor)?,
         }
-        Ok::<_, Fault>(())
+        Ok::<_, ScanFault>(())
     })?;
     Ok(block)
 }
 
-fn thinking(cursor: &mut Cursor<'_>) -> Result<ThinkingContent, Fault> {
+fn read_thinking_block(cursor: &mut JsonCursor<'_>) -> Result<ThinkingContent, ScanFault> {
     let mut block = ThinkingContent::default();
-    cursor.object(|cursor, key| {
+    cursor.read_object(|cursor, key| {
         match key.as_ref() {
             "type" => cursor.own_type("thinking")?,
-            "thinking" => block.thinking = block.kept.filled("thinking", cursor)?,
-            _ => unknown(&mut block.extra, key, cursor)?,
+            "thinking" => block.thinking = block.kept.read_filled("thinking", cursor)?,
+            _ => read_unknown_field(&mut block.extra, key, cursor)?,
         }
-        Ok::<_, Fault>(())
+        Ok::<_, ScanFault>(())
     })?;
     Ok(block)
 }
 
-fn tool_use(cursor: &mut Cursor<'_>) -> Result<ToolUseContent, Fault> {
+fn tool_use(cursor: &mut JsonCursor<'_>) -> Result<ToolUseContent, ScanFault> {
     let mut block = ToolUseContent::default();
-    cursor.object(|cursor, key| {
+    cursor.read_object(|cursor, key| {
         match key.as_ref() {
             "type" => cursor.own_type("tool_use")?,
-            "id" => block.id = block.kept.filled("id", cursor)?,
-            "name" => block.name = block.kept.filled("name", cursor)?,
-            "input" => (block.input, block.has_input) = (Json::from_scan(cursor.skip()?), true),
-            _ => unknown(&mut block.extra, key, cursor)?,
+            "id" => block.id = block.kept.read_filled("id", cursor)?,
+            "name" => block.name = block.kept.read_filled("name", cursor)?,
+            "input" => (block.input, block.has_input) = (AmpJson::from_scan(cursor.skip_value()?), true),
+            _ => read_unknown_field(&mut block.extra, key, cursor)?,
         }
-        Ok::<_, Fault>(())
+        Ok::<_, ScanFault>(())
     })?;
     Ok(block)
 }
 
-fn tool_result(cursor: &mut Cursor<'_>) -> Result<ToolResultContent, Fault> {
+fn tool_result(cursor: &mut JsonCursor<'_>) -> Result<ToolResultContent, ScanFault> {
     let mut block = ToolResultContent::default();
-    cursor.object(|cursor, key| {
+    cursor.read_object(|cursor, key| {
         match key.as_ref() {
             "type" => cursor.own_type("tool_result")?,
-            "tool_use_id" => block.tool_use_id = block.kept.filled("tool_use_id", cursor)?,
-            "is_error" => block.is_error = block.kept.flag("is_error", cursor)?,
+            "tool_use_id" => block.tool_use_id = block.kept.read_filled("tool_use_id", cursor)?,
+            "is_error" => block.is_error = block.kept.read_flag("is_error", cursor)?,
             "content" => {
                 block.content = match cursor.peek() {
-                    b'"' => ToolOutput::Text(cursor.string()?.into_owned()),
-                    b'[' => ToolOutput::Blocks(blocks(cursor, true)?),
+                    b'"' => ToolOutput::Text(cursor.read_string()?.into_owned()),
+                    b'[' => ToolOutput::Blocks(read_blocks(cursor, true)?),
                     b'n' => {
-                        block.kept.odd("content", cursor)?;
+                        block.kept.keep_next("content", cursor)?;
                         ToolOutput::None
                     }
-                    _ => ToolOutput::Other(Json::from_scan(cursor.skip()?)),
+                    _ => ToolOutput::Other(AmpJson::from_scan(cursor.skip_value()?)),
                 }
             }
-            _ => unknown(&mut block.extra, key, cursor)?,
+            _ => read_unknown_field(&mut block.extra, key, cursor)?,
         }
-        Ok::<_, Fault>(())
+        Ok::<_, ScanFault>(())
     })?;
     Ok(block)
 }

@@ -6,11 +6,11 @@
 
 mod block;
 mod json;
-mod kept;
 mod result;
 mod scan;
 mod system;
 mod turn;
+mod untyped_fields;
 mod usage;
 
 use serde_json::Value;
@@ -18,17 +18,17 @@ use serde_json::Value;
 pub use block::{
     ContentBlock, TextContent, ThinkingContent, ToolOutput, ToolResultContent, ToolUseContent, UnknownContent,
 };
-pub use json::Json;
-pub use result::{ErrorResultMessage, PermissionDenial, ResultMessage, Summary};
+pub use json::AmpJson;
+pub use result::{AmpRunSummary, ErrorResultMessage, PermissionDenial, ResultMessage};
 pub use system::{McpServerStatus, McpStatus, SystemMessage};
 pub use turn::{AssistantMessage, AssistantPayload, UserMessage, UserPayload};
-pub use usage::Usage;
+pub use usage::AmpUsage;
 
 use crate::framer::BOM;
-use kept::Kept;
-use scan::{Cursor, Fault};
+use scan::{JsonCursor, ScanFault};
+use untyped_fields::UntypedFields;
 
-/// One line of the stream.
+/// Message on one line of the stream.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum StreamMessage {
@@ -43,7 +43,7 @@ pub enum StreamMessage {
     /// The run failed. The last message.
     ErrorResult(ErrorResultMessage),
     /// A line that is no message. Never made by [`StreamMessage::from_line`], which refuses such a line.
-    Diagnostic(Diagnostic),
+    Diagnostic(LineDiagnostic),
     /// A message of a type that is not known here, whole.
     Unknown(UnknownMessage),
 }
@@ -52,41 +52,41 @@ pub enum StreamMessage {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct UnknownMessage {
-    /// Its `type`.
+    /// Value of `type`.
     pub kind: String,
     /// All of it.
-    pub raw: Json,
+    pub raw: AmpJson,
 }
 
 /// A line that is no message: noise on standard output, a cut line, JSON of another shape.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Diagnostic {
-    /// What is wrong with it.
+pub struct LineDiagnostic {
+    /// Fault of the line.
     pub error: WireError,
     /// The line, its first 4 KiB, invalid UTF-8 replaced.
     pub line: String,
 }
 
-/// Why a line is no message.
+/// Reason why a line is no message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum WireError {
-    /// It is not JSON.
+    /// The line is not JSON.
     #[error("the line is not JSON: byte {at} should begin {expected}")]
     NotJson {
-        /// What was expected.
+        /// Description of what was expected.
         expected: &'static str,
         /// Index of the byte.
         at: usize,
     },
-    /// It is JSON and no object.
+    /// The line is JSON and no object.
     #[error("the line is JSON and no object")]
     NotAnObject,
-    /// It has no `type`.
+    /// The message has no `type`.
     #[error("the message has no \"type\"")]
     NoType,
-    /// Its `type` is no string.
+    /// The message's `type` is no string.
     #[error("the message's \"type\" is no string")]
     TypeNotAString,
     /// A field holds what it must not.
@@ -95,7 +95,7 @@ pub enum WireError {
     /// The line is longer than the reader takes. Made by readers of lines.
     #[error("the line has more than {limit} bytes")]
     TooLong {
-        /// How many are taken.
+        /// Largest number of bytes that is taken.
         limit: u64,
     },
 }
@@ -122,44 +122,47 @@ impl WireError {
     }
 }
 
-/// Why reading a message stopped.
-enum Refused {
-    Fault(Fault),
+/// Error that stopped the reading of a message.
+enum MessageReadError {
+    Fault(ScanFault),
     Field(&'static str),
 }
 
-impl From<Fault> for Refused {
-    fn from(fault: Fault) -> Self {
+impl From<ScanFault> for MessageReadError {
+    fn from(fault: ScanFault) -> Self {
         Self::Fault(fault)
     }
 }
 
-impl From<Fault> for WireError {
-    fn from(fault: Fault) -> Self {
+impl From<ScanFault> for WireError {
+    fn from(fault: ScanFault) -> Self {
         Self::NotJson { expected: fault.expected, at: fault.at }
     }
 }
 
-impl From<Refused> for WireError {
-    fn from(refused: Refused) -> Self {
+impl From<MessageReadError> for WireError {
+    fn from(refused: MessageReadError) -> Self {
         match refused {
-            Refused::Fault(fault) => fault.into(),
-            Refused::Field(what) => Self::Field(what),
+            MessageReadError::Fault(fault) => fault.into(),
+            MessageReadError::Field(what) => Self::Field(what),
         }
     }
 }
 
 /// A session's id: a string that names one. What absent ids become elsewhere is kept and does not count.
-fn session(kept: &mut Kept, cursor: &mut Cursor<'_>) -> Result<Option<String>, Fault> {
-    let id = kept.text("session_id", cursor)?;
+fn read_session_id(
+    kept: &mut UntypedFields,
+    cursor: &mut JsonCursor<'_>,
+) -> Result<Option<String>, ScanFault> {
+    let id = kept.read_text("session_id", cursor)?;
     if id.as_deref().is_some_and(|id| matches!(id, "" | "nil" | "null" | "undefined")) {
-        kept.keep("session_id", id.into());
+        kept.keep_value("session_id", id.into());
         return Ok(None);
     }
     Ok(id)
 }
 
-impl Diagnostic {
+impl LineDiagnostic {
     /// A diagnostic about `line`, of which the first 4 KiB are kept.
     pub fn new(error: WireError, line: &[u8]) -> Self {
         let head = line.get(..4096).unwrap_or(line);
@@ -170,6 +173,9 @@ impl Diagnostic {
 impl StreamMessage {
     /// Reads one line, without its line break. Invalid UTF-8 is replaced, a byte order mark passed over. Of keys that come twice the
     /// last one counts, as in JavaScript.
+    ///
+    /// # Errors
+    /// [`WireError`] if the line is not JSON, is no object, has no `type` that is a string, or a field holds what it must not.
     pub fn from_line(line: &[u8]) -> Result<Self, WireError> {
         let line = line.strip_prefix(BOM).unwrap_or(line);
         match simdutf8::basic::from_utf8(line) {
@@ -180,10 +186,13 @@ impl StreamMessage {
 
     /// Reads one line; what is no message is a [`StreamMessage::Diagnostic`].
     pub fn from_line_lossy(line: &[u8]) -> Self {
-        Self::from_line(line).unwrap_or_else(|error| Self::Diagnostic(Diagnostic::new(error, line)))
+        Self::from_line(line).unwrap_or_else(|error| Self::Diagnostic(LineDiagnostic::new(error, line)))
     }
 
     /// Reads a message that is a tree already.
+    ///
+    /// # Errors
+    /// [`WireError`] if the value is no object, has no `type` that is a string, or a field holds what it must not.
     pub fn from_value(value: &Value) -> Result<Self, WireError> {
         read(&value.to_string())
     }
@@ -200,7 +209,7 @@ impl StreamMessage {
         }
     }
 
-    /// Whether it ends the run.
+    /// Reports whether the message ends the run.
     pub const fn is_final(&self) -> bool {
         matches!(self, Self::Result(_) | Self::ErrorResult(_))
     }
@@ -235,30 +244,30 @@ fn read(text: &str) -> Result<StreamMessage, WireError> {
     read_to_fault(text).or_else(|error| {
         if matches!(error, WireError::Field(_)) {
             // What comes after the field was not looked at, and decides what the line is.
-            let mut rest = Cursor::new(text);
-            rest.skip()?;
-            rest.end()?;
+            let mut rest = JsonCursor::new(text);
+            rest.skip_value()?;
+            rest.expect_end()?;
         }
         Err(error)
     })
 }
 
 fn read_to_fault(text: &str) -> Result<StreamMessage, WireError> {
-    let mut cursor = Cursor::new(text);
+    let mut cursor = JsonCursor::new(text);
     if cursor.peek() != b'{' {
-        cursor.skip()?;
-        cursor.end()?;
+        cursor.skip_value()?;
+        cursor.expect_end()?;
         return Err(WireError::NotAnObject);
     }
-    let message = cursor.typed(|cursor, kind| {
+    let message = cursor.read_typed(|cursor, kind| {
         Ok(match kind {
             Some("system") => StreamMessage::System(SystemMessage::read(cursor)?),
             Some("assistant") => StreamMessage::Assistant(AssistantMessage::read(cursor)?),
             Some("user") => StreamMessage::User(UserMessage::read(cursor)?),
             Some("result") => result::read(cursor)?,
             Some(kind) => StreamMessage::Unknown(UnknownMessage {
-                raw: block::whole(cursor, kind)?,
-                kind: if amplihack_utils::sabotage::active("amp-wire-unknown") {
+                raw: block::read_whole(cursor, kind)?,
+                kind: if amplihack_utils::sabotage::is_active("amp-wire-unknown") {
                     String::new()
                 } else {
                     kind.to_owned()
@@ -266,9 +275,9 @@ fn read_to_fault(text: &str) -> Result<StreamMessage, WireError> {
             }),
             None => {
                 let mut typed = false;
-                cursor.object(|cursor, key| {
+                cursor.read_object(|cursor, key| {
                     typed |= key == "type";
-                    cursor.skip().map(drop)
+                    cursor.skip_value().map(drop)
                 })?;
                 return Err(if typed { WireError::TypeNotAString } else { WireError::NoType });
             }
@@ -277,10 +286,10 @@ fn read_to_fault(text: &str) -> Result<StreamMessage, WireError> {
     // What is no message and no JSON either is no JSON.
     match message {
         Err(error @ (WireError::TypeNotAString | WireError::NoType)) => {
-            cursor.end().map_err(WireError::from).and(Err(error))
+            cursor.expect_end().map_err(WireError::from).and(Err(error))
         }
         Err(error) => Err(error),
-        Ok(message) => cursor.end().map(|()| message).map_err(WireError::from),
+        Ok(message) => cursor.expect_end().map(|()| message).map_err(WireError::from),
     }
 }
 

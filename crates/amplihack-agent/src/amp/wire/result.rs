@@ -2,12 +2,12 @@
 
 use serde_json::{Map, Value};
 
-use super::json::Json;
-use super::kept::{Kept, put, put_count, put_filled, unknown};
-use super::scan::{Cursor, Fault};
-use super::session;
-use super::usage::Usage;
-use super::{Refused, StreamMessage};
+use super::json::AmpJson;
+use super::read_session_id;
+use super::scan::{JsonCursor, ScanFault};
+use super::untyped_fields::{UntypedFields, put_count, put_filled, put_value, read_unknown_field};
+use super::usage::AmpUsage;
+use super::{MessageReadError, StreamMessage};
 
 /// `result` of a run that succeeded.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -19,11 +19,11 @@ pub struct ResultMessage {
     pub session_id: Option<String>,
     /// The last text of the agent, byte for byte.
     pub result: Option<String>,
-    /// What both results have.
-    pub summary: Summary,
+    /// Figures that both kinds of result have.
+    pub summary: AmpRunSummary,
     /// Further keys, such as `total_cost_usd`.
     pub extra: Map<String, Value>,
-    kept: Kept,
+    kept: UntypedFields,
 }
 
 /// `result` of a run that failed.
@@ -34,22 +34,22 @@ pub struct ErrorResultMessage {
     pub subtype: String,
     /// The thread, `T-…`.
     pub session_id: Option<String>,
-    /// What went wrong; see [`ErrorResultMessage::message`].
+    /// Description of what went wrong; see [`ErrorResultMessage::message`].
     pub error: Option<String>,
     /// The last text of the agent, byte for byte.
     pub result: Option<String>,
-    /// What both results have.
-    pub summary: Summary,
+    /// Figures that both kinds of result have.
+    pub summary: AmpRunSummary,
     /// Further keys.
     pub extra: Map<String, Value>,
     is_error: bool,
-    kept: Kept,
+    kept: UntypedFields,
 }
 
-/// What a run took.
+/// Time, turns, tokens and denials of a run.
 #[derive(Debug, Clone, Default, PartialEq)]
 #[non_exhaustive]
-pub struct Summary {
+pub struct AmpRunSummary {
     /// Milliseconds from start to end.
     pub duration_ms: Option<u64>,
     /// Milliseconds of waiting for the model.
@@ -57,7 +57,7 @@ pub struct Summary {
     /// Turns of the agent.
     pub num_turns: Option<u64>,
     /// Tokens of the whole run.
-    pub usage: Option<Usage>,
+    pub usage: Option<AmpUsage>,
     /// Calls that were denied.
     pub permission_denials: Vec<PermissionDenial>,
 }
@@ -69,7 +69,7 @@ pub enum PermissionDenial {
     /// As a text: `Bash: rm -rf /`.
     Text(String),
     /// As anything else, such as `{"tool_name", "tool_input"}`.
-    Other(Json),
+    Other(AmpJson),
 }
 
 impl std::fmt::Display for PermissionDenial {
@@ -90,47 +90,47 @@ impl PermissionDenial {
     }
 }
 
-impl Summary {
-    fn put(&self, map: &mut Map<String, Value>) {
+impl AmpRunSummary {
+    fn write_fields(&self, map: &mut Map<String, Value>) {
         put_count(map, "duration_ms", self.duration_ms);
         put_count(map, "duration_api_ms", self.duration_api_ms);
         put_count(map, "num_turns", self.num_turns);
-        put(map, "usage", self.usage.as_ref().map(Usage::to_value));
+        put_value(map, "usage", self.usage.as_ref().map(AmpUsage::to_value));
         let denials = || self.permission_denials.iter().map(PermissionDenial::to_value).collect::<Value>();
-        put(map, "permission_denials", (!self.permission_denials.is_empty()).then(denials));
+        put_value(map, "permission_denials", (!self.permission_denials.is_empty()).then(denials));
     }
 }
 
 /// Dollars: `total_cost_usd` or `cost_usd`.
-fn cost(extra: &Map<String, Value>) -> Option<f64> {
+fn cost_in_dollars(extra: &Map<String, Value>) -> Option<f64> {
     ["total_cost_usd", "cost_usd"].into_iter().find_map(|key| extra.get(key)?.as_f64())
 }
 
 impl ResultMessage {
-    /// What the run cost, in US dollars, where the CLI says so.
+    /// Cost of the run in US dollars, where the CLI reports it.
     pub fn cost_usd(&self) -> Option<f64> {
-        cost(&self.extra)
+        cost_in_dollars(&self.extra)
     }
 
     /// The wire form, unchanged.
     pub fn to_value(&self) -> Value {
-        let mut map = self.kept.start(&self.extra);
+        let mut map = self.kept.start_map(&self.extra);
         map.insert("type".to_owned(), "result".into());
         put_filled(&mut map, "subtype", &self.subtype);
-        put(&mut map, "session_id", self.session_id.clone());
-        put(&mut map, "result", self.result.clone());
-        self.summary.put(&mut map);
+        put_value(&mut map, "session_id", self.session_id.clone());
+        put_value(&mut map, "result", self.result.clone());
+        self.summary.write_fields(&mut map);
         Value::Object(map)
     }
 }
 
 impl ErrorResultMessage {
-    /// What the run cost, in US dollars, where the CLI says so.
+    /// Cost of the run in US dollars, where the CLI reports it.
     pub fn cost_usd(&self) -> Option<f64> {
-        cost(&self.extra)
+        cost_in_dollars(&self.extra)
     }
 
-    /// What went wrong: `error`, else the text of the result, else a sentence with the subtype.
+    /// Description of what went wrong: `error`, else the text of the result, else a sentence with the subtype.
     pub fn message(&self) -> String {
         let said = [&self.error, &self.result].into_iter().flatten().find(|text| !text.trim().is_empty());
         said.cloned().unwrap_or_else(|| match self.subtype.as_str() {
@@ -141,85 +141,88 @@ impl ErrorResultMessage {
 
     /// The wire form, unchanged.
     pub fn to_value(&self) -> Value {
-        let mut map = self.kept.start(&self.extra);
+        let mut map = self.kept.start_map(&self.extra);
         map.insert("type".to_owned(), "result".into());
         put_filled(&mut map, "subtype", &self.subtype);
-        put(&mut map, "session_id", self.session_id.clone());
-        put(&mut map, "error", self.error.clone());
-        put(&mut map, "result", self.result.clone());
-        put(&mut map, "is_error", self.is_error.then_some(true));
-        self.summary.put(&mut map);
+        put_value(&mut map, "session_id", self.session_id.clone());
+        put_value(&mut map, "error", self.error.clone());
+        put_value(&mut map, "result", self.result.clone());
+        put_value(&mut map, "is_error", self.is_error.then_some(true));
+        self.summary.write_fields(&mut map);
         Value::Object(map)
     }
 }
 
 /// Usage that is none must not cost the run its end: it is kept.
-fn usage(kept: &mut Kept, cursor: &mut Cursor<'_>) -> Result<Option<Usage>, Fault> {
-    let from = cursor.at();
+fn read_usage(kept: &mut UntypedFields, cursor: &mut JsonCursor<'_>) -> Result<Option<AmpUsage>, ScanFault> {
+    let from = cursor.position();
     if cursor.peek() == b'{' {
-        match Usage::read(cursor) {
+        match AmpUsage::read(cursor) {
             Ok(usage) => return Ok(Some(usage)),
-            Err(Refused::Fault(fault)) => return Err(fault),
-            Err(Refused::Field(_)) => cursor.go(from),
+            Err(MessageReadError::Fault(fault)) => return Err(fault),
+            Err(MessageReadError::Field(_)) => cursor.move_to(from),
         }
     }
-    kept.odd("usage", cursor)?;
+    kept.keep_next("usage", cursor)?;
     Ok(None)
 }
 
-fn denials(kept: &mut Kept, cursor: &mut Cursor<'_>) -> Result<Vec<PermissionDenial>, Fault> {
-    let from = cursor.at();
+fn read_denials(
+    kept: &mut UntypedFields,
+    cursor: &mut JsonCursor<'_>,
+) -> Result<Vec<PermissionDenial>, ScanFault> {
+    let from = cursor.position();
     let mut denials = Vec::new();
     if cursor.peek() == b'[' {
-        cursor.array(|cursor| {
+        cursor.read_array(|cursor| {
             denials.push(match cursor.peek() {
-                b'"' => PermissionDenial::Text(cursor.string()?.into_owned()),
-                _ => PermissionDenial::Other(Json::from_scan(cursor.skip()?)),
+                b'"' => PermissionDenial::Text(cursor.read_string()?.into_owned()),
+                _ => PermissionDenial::Other(AmpJson::from_scan(cursor.skip_value()?)),
             });
-            Ok::<_, Fault>(())
+            Ok::<_, ScanFault>(())
         })?;
     }
     if denials.is_empty() {
-        cursor.go(from);
-        kept.odd("permission_denials", cursor)?;
+        cursor.move_to(from);
+        kept.keep_next("permission_denials", cursor)?;
     }
     Ok(denials)
 }
 
 /// Reads a result. It is an error if it says so, or if its subtype does.
-pub(super) fn read(cursor: &mut Cursor<'_>) -> Result<StreamMessage, Fault> {
+pub(super) fn read(cursor: &mut JsonCursor<'_>) -> Result<StreamMessage, ScanFault> {
     let mut message = ErrorResultMessage::default();
-    cursor.object(|cursor, key| {
+    cursor.read_object(|cursor, key| {
         let (kept, summary) = (&mut message.kept, &mut message.summary);
         match key.as_ref() {
             "type" => cursor.own_type("result")?,
-            "subtype" => message.subtype = kept.filled("subtype", cursor)?,
-            "session_id" => message.session_id = session(kept, cursor)?,
-            "is_error" => message.is_error = kept.flag("is_error", cursor)?,
-            "error" => message.error = kept.text("error", cursor)?,
-            "result" => message.result = kept.text("result", cursor)?,
-            "duration_ms" => summary.duration_ms = kept.count("duration_ms", cursor)?,
-            "duration_api_ms" => summary.duration_api_ms = kept.count("duration_api_ms", cursor)?,
-            "num_turns" if amplihack_utils::sabotage::active("amp-wire-result") => {
-                kept.odd("num_turns", cursor)?;
+            "subtype" => message.subtype = kept.read_filled("subtype", cursor)?,
+            "session_id" => message.session_id = read_session_id(kept, cursor)?,
+            "is_error" => message.is_error = kept.read_flag("is_error", cursor)?,
+            "error" => message.error = kept.read_text("error", cursor)?,
+            "result" => message.result = kept.read_text("result", cursor)?,
+            "duration_ms" => summary.duration_ms = kept.read_count("duration_ms", cursor)?,
+            "duration_api_ms" => summary.duration_api_ms = kept.read_count("duration_api_ms", cursor)?,
+            "num_turns" if amplihack_utils::sabotage::is_active("amp-wire-result") => {
+                kept.keep_next("num_turns", cursor)?;
             }
-            "num_turns" => summary.num_turns = kept.count("num_turns", cursor)?,
-            "usage" => summary.usage = usage(kept, cursor)?,
-            "permission_denials" if amplihack_utils::sabotage::active("amp-wire-denials") => {
-                kept.odd("permission_denials", cursor)?;
+            "num_turns" => summary.num_turns = kept.read_count("num_turns", cursor)?,
+            "usage" => summary.usage = read_usage(kept, cursor)?,
+            "permission_denials" if amplihack_utils::sabotage::is_active("amp-wire-denials") => {
+                kept.keep_next("permission_denials", cursor)?;
             }
-            "permission_denials" => summary.permission_denials = denials(kept, cursor)?,
-            _ => unknown(&mut message.extra, key, cursor)?,
+            "permission_denials" => summary.permission_denials = read_denials(kept, cursor)?,
+            _ => read_unknown_field(&mut message.extra, key, cursor)?,
         }
-        Ok::<_, Fault>(())
+        Ok::<_, ScanFault>(())
     })?;
     if message.is_error
-        || message.subtype.starts_with("error") && !amplihack_utils::sabotage::active("amp-wire-max-turns")
+        || message.subtype.starts_with("error") && !amplihack_utils::sabotage::is_active("amp-wire-max-turns")
     {
         return Ok(StreamMessage::ErrorResult(message));
     }
     let ErrorResultMessage { subtype, session_id, error, result, summary, extra, kept, .. } = message;
     let mut extra = extra;
-    put(&mut extra, "error", error);
+    put_value(&mut extra, "error", error);
     Ok(StreamMessage::Result(ResultMessage { subtype, session_id, result, summary, extra, kept }))
 }

@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value};
 
-use super::kept::{Kept, put, put_filled, unknown};
-use super::scan::{Cursor, Fault};
-use super::session;
+use super::read_session_id;
+use super::scan::{JsonCursor, ScanFault};
+use super::untyped_fields::{UntypedFields, put_filled, put_value, read_unknown_field};
 
 /// `system`: the session's tools and MCP servers, or another notice of the CLI, as its subtype says.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -22,23 +22,23 @@ pub struct SystemMessage {
     pub mcp_servers: Vec<McpServerStatus>,
     /// Further keys.
     pub extra: Map<String, Value>,
-    kept: Kept,
+    kept: UntypedFields,
 }
 
 /// An MCP server and how it is.
 #[derive(Debug, Clone, Default, PartialEq)]
 #[non_exhaustive]
 pub struct McpServerStatus {
-    /// Its name.
+    /// Name of the server.
     pub name: String,
-    /// How it is.
+    /// State of the server.
     pub status: McpStatus,
     /// Further keys.
     pub extra: Map<String, Value>,
-    kept: Kept,
+    kept: UntypedFields,
 }
 
-/// How an MCP server is. An open set: a word that is not known is kept.
+/// State of an MCP server. An open set: a word that is not known is kept.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum McpStatus {
@@ -93,11 +93,11 @@ impl From<String> for McpStatus {
             "connected" => Self::Connected,
             "denied" => Self::Denied,
             "failed" => Self::Failed,
-            "blocked-by-registry" if !amplihack_utils::sabotage::active("amp-wire-statuses") => {
+            "blocked-by-registry" if !amplihack_utils::sabotage::is_active("amp-wire-statuses") => {
                 Self::BlockedByRegistry
             }
             "" => Self::Absent,
-            _ if amplihack_utils::sabotage::active("amp-wire-status-unknown") => Self::Absent,
+            _ if amplihack_utils::sabotage::is_active("amp-wire-status-unknown") => Self::Absent,
             _ => Self::Unknown(word),
         }
     }
@@ -116,58 +116,61 @@ impl std::fmt::Display for McpStatus {
 impl SystemMessage {
     /// The wire form, unchanged.
     pub fn to_value(&self) -> Value {
-        let mut map = self.kept.start(&self.extra);
+        let mut map = self.kept.start_map(&self.extra);
         map.insert("type".to_owned(), "system".into());
         put_filled(&mut map, "subtype", &self.subtype);
-        put(&mut map, "session_id", self.session_id.clone());
-        put(&mut map, "cwd", self.cwd.clone());
-        put(&mut map, "tools", (!self.tools.is_empty()).then(|| self.tools.clone()));
+        put_value(&mut map, "session_id", self.session_id.clone());
+        put_value(&mut map, "cwd", self.cwd.clone());
+        put_value(&mut map, "tools", (!self.tools.is_empty()).then(|| self.tools.clone()));
         let servers = || self.mcp_servers.iter().map(McpServerStatus::to_value).collect::<Value>();
-        put(&mut map, "mcp_servers", (!self.mcp_servers.is_empty()).then(servers));
+        put_value(&mut map, "mcp_servers", (!self.mcp_servers.is_empty()).then(servers));
         Value::Object(map)
     }
 
-    pub(super) fn read(cursor: &mut Cursor<'_>) -> Result<Self, Fault> {
+    pub(super) fn read(cursor: &mut JsonCursor<'_>) -> Result<Self, ScanFault> {
         let mut message = Self::default();
-        cursor.object(|cursor, key| {
+        cursor.read_object(|cursor, key| {
             let kept = &mut message.kept;
             match key.as_ref() {
                 "type" => cursor.own_type("system")?,
-                "subtype" => message.subtype = kept.filled("subtype", cursor)?,
-                "session_id" => message.session_id = session(kept, cursor)?,
-                "cwd" => message.cwd = kept.text("cwd", cursor)?,
-                "tools" if amplihack_utils::sabotage::active("amp-wire-system") => {
-                    kept.odd("tools", cursor)?;
+                "subtype" => message.subtype = kept.read_filled("subtype", cursor)?,
+                "session_id" => message.session_id = read_session_id(kept, cursor)?,
+                "cwd" => message.cwd = kept.read_text("cwd", cursor)?,
+                "tools" if amplihack_utils::sabotage::is_active("amp-wire-system") => {
+                    kept.keep_next("tools", cursor)?;
                 }
-                "tools" => message.tools = kept.texts("tools", cursor)?,
-                "mcp_servers" => message.mcp_servers = servers(kept, cursor)?,
-                _ => unknown(&mut message.extra, key, cursor)?,
+                "tools" => message.tools = kept.read_texts("tools", cursor)?,
+                "mcp_servers" => message.mcp_servers = read_servers(kept, cursor)?,
+                _ => read_unknown_field(&mut message.extra, key, cursor)?,
             }
-            Ok::<_, Fault>(())
+            Ok::<_, ScanFault>(())
         })?;
         Ok(message)
     }
 }
 
 /// A list of objects; anything else, and an empty list, is kept.
-fn servers(kept: &mut Kept, cursor: &mut Cursor<'_>) -> Result<Vec<McpServerStatus>, Fault> {
-    let from = cursor.at();
+fn read_servers(
+    kept: &mut UntypedFields,
+    cursor: &mut JsonCursor<'_>,
+) -> Result<Vec<McpServerStatus>, ScanFault> {
+    let from = cursor.position();
     let mut servers = Vec::new();
     let mut odd = cursor.peek() != b'[';
     if !odd {
-        cursor.array(|cursor| {
+        cursor.read_array(|cursor| {
             if cursor.peek() == b'{' {
                 servers.push(McpServerStatus::read(cursor)?);
             } else {
-                cursor.skip()?;
+                cursor.skip_value()?;
                 odd = true;
             }
-            Ok::<_, Fault>(())
+            Ok::<_, ScanFault>(())
         })?;
     }
     if odd || servers.is_empty() {
-        cursor.go(from);
-        kept.odd("mcp_servers", cursor)?;
+        cursor.move_to(from);
+        kept.keep_next("mcp_servers", cursor)?;
         servers.clear();
     }
     Ok(servers)
@@ -176,21 +179,21 @@ fn servers(kept: &mut Kept, cursor: &mut Cursor<'_>) -> Result<Vec<McpServerStat
 impl McpServerStatus {
     /// The wire form, unchanged.
     pub fn to_value(&self) -> Value {
-        let mut map = self.kept.start(&self.extra);
+        let mut map = self.kept.start_map(&self.extra);
         put_filled(&mut map, "name", &self.name);
         put_filled(&mut map, "status", self.status.as_str());
         Value::Object(map)
     }
 
-    fn read(cursor: &mut Cursor<'_>) -> Result<Self, Fault> {
+    fn read(cursor: &mut JsonCursor<'_>) -> Result<Self, ScanFault> {
         let mut server = Self::default();
-        cursor.object(|cursor, key| {
+        cursor.read_object(|cursor, key| {
             match key.as_ref() {
-                "name" => server.name = server.kept.filled("name", cursor)?,
-                "status" => server.status = server.kept.filled("status", cursor)?.into(),
-                _ => unknown(&mut server.extra, key, cursor)?,
+                "name" => server.name = server.kept.read_filled("name", cursor)?,
+                "status" => server.status = server.kept.read_filled("status", cursor)?.into(),
+                _ => read_unknown_field(&mut server.extra, key, cursor)?,
             }
-            Ok::<_, Fault>(())
+            Ok::<_, ScanFault>(())
         })?;
         Ok(server)
     }

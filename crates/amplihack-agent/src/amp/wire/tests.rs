@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::scan::Cursor;
+use super::scan::JsonCursor;
 use super::*;
 
 fn read_back(line: &str) -> Value {
@@ -94,7 +94,7 @@ fn odd_values_of_known_keys_come_back() {
 fn the_type_may_stand_anywhere_and_space_is_no_matter() {
     let message = " {\"session_id\" : \"T-1\" ,\t\"message\":{\"content\":[ { \"text\":\"a\" , \"type\":\"text\"} ] } , \"type\":\"user\" } \r";
     let StreamMessage::User(user) = StreamMessage::from_line(message.as_bytes()).unwrap() else { panic!() };
-    assert_eq!(user.message.content, [ContentBlock::text("a")]);
+    assert_eq!(user.message.content, [ContentBlock::from_text("a")]);
 }
 
 #[test]
@@ -179,7 +179,7 @@ fn depth_is_no_danger() {
 fn bytes_that_are_no_utf8_are_replaced() {
     let line = b"{\"type\":\"user\",\"message\":{\"content\":\"a\xffb\"}}";
     let StreamMessage::User(user) = StreamMessage::from_line(line).unwrap() else { panic!() };
-    assert_eq!(user.message.content, [ContentBlock::text("a\u{fffd}b")]);
+    assert_eq!(user.message.content, [ContentBlock::from_text("a\u{fffd}b")]);
     let StreamMessage::Diagnostic(diagnostic) = StreamMessage::from_line_lossy(b"npm \xff") else { panic!() };
     assert_eq!((diagnostic.line.as_str(), diagnostic.error.kind()), ("npm \u{fffd}", "parse_error"));
 }
@@ -197,10 +197,10 @@ fn a_wrong_count_is_refused_but_never_costs_a_run_its_end() {
 
 /// Whether the reader takes all of `text` as one value, and what it makes of it.
 fn ours(text: &str) -> Option<Value> {
-    let mut skipped = Cursor::new(text);
-    let accepts = skipped.skip().and_then(|_| skipped.end()).is_ok();
-    let mut built = Cursor::new(text);
-    let value = built.value().and_then(|value| built.end().map(|()| value)).ok();
+    let mut skipped = JsonCursor::new(text);
+    let accepts = skipped.skip_value().and_then(|_| skipped.expect_end()).is_ok();
+    let mut built = JsonCursor::new(text);
+    let value = built.read_value().and_then(|value| built.expect_end().map(|()| value)).ok();
     assert_eq!(accepts, value.is_some(), "{text}");
     value
 }

@@ -1,13 +1,13 @@
-//! What the agent and the user say.
+//! Messages of the agent and of the user.
 
 use serde_json::{Map, Value};
 
-use super::Refused;
-use super::block::{ContentBlock, blocks};
-use super::kept::{Kept, put, put_filled, unknown};
-use super::scan::{Cursor, Fault};
-use super::session;
-use super::usage::Usage;
+use super::MessageReadError;
+use super::block::{ContentBlock, read_blocks};
+use super::read_session_id;
+use super::scan::{JsonCursor, ScanFault};
+use super::untyped_fields::{UntypedFields, put_filled, put_value, read_unknown_field};
+use super::usage::AmpUsage;
 
 /// `assistant`: what the agent says and which tools it calls.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -21,14 +21,14 @@ pub struct AssistantMessage {
     pub message: AssistantPayload,
     /// Further keys.
     pub extra: Map<String, Value>,
-    kept: Kept,
+    kept: UntypedFields,
 }
 
 /// A message of the model.
 #[derive(Debug, Clone, Default, PartialEq)]
 #[non_exhaustive]
 pub struct AssistantPayload {
-    /// Its id; usage is counted once an id.
+    /// Id of the message; usage is counted once an id.
     pub id: Option<String>,
     /// `assistant`
     pub role: String,
@@ -38,14 +38,14 @@ pub struct AssistantPayload {
     pub content: Vec<ContentBlock>,
     /// `end_turn`, `tool_use`, `max_tokens`, …; none in the middle of an answer.
     pub stop_reason: Option<String>,
-    /// Which sequence stopped it.
+    /// Sequence that stopped the answer.
     pub stop_sequence: Option<String>,
-    /// Its tokens.
-    pub usage: Option<Usage>,
+    /// Tokens of the message.
+    pub usage: Option<AmpUsage>,
     /// Further keys, such as `type`.
     pub extra: Map<String, Value>,
     content_is_text: bool,
-    kept: Kept,
+    kept: UntypedFields,
 }
 
 /// `user`: results of tools, and what the user said.
@@ -60,7 +60,7 @@ pub struct UserMessage {
     pub message: UserPayload,
     /// Further keys.
     pub extra: Map<String, Value>,
-    kept: Kept,
+    kept: UntypedFields,
 }
 
 /// A message to the model.
@@ -74,24 +74,27 @@ pub struct UserPayload {
     /// Further keys.
     pub extra: Map<String, Value>,
     content_is_text: bool,
-    kept: Kept,
+    kept: UntypedFields,
 }
 
 /// Content as blocks, and whether it came as one text. `null`, an empty list and anything else is kept.
-fn content(kept: &mut Kept, cursor: &mut Cursor<'_>) -> Result<(Vec<ContentBlock>, bool), Fault> {
-    let from = cursor.at();
+fn read_content(
+    kept: &mut UntypedFields,
+    cursor: &mut JsonCursor<'_>,
+) -> Result<(Vec<ContentBlock>, bool), ScanFault> {
+    let from = cursor.position();
     match cursor.peek() {
-        b'"' => return Ok((vec![ContentBlock::text(cursor.string()?)], true)),
+        b'"' => return Ok((vec![ContentBlock::from_text(cursor.read_string()?)], true)),
         b'[' => {
-            let blocks = blocks(cursor, false)?;
+            let blocks = read_blocks(cursor, false)?;
             if !blocks.is_empty() {
                 return Ok((blocks, false));
             }
-            cursor.go(from);
+            cursor.move_to(from);
         }
         _ => {}
     }
-    kept.odd("content", cursor)?;
+    kept.keep_next("content", cursor)?;
     Ok((Vec::new(), false))
 }
 
@@ -113,40 +116,40 @@ macro_rules! around {
         impl $message {
             /// The wire form, unchanged.
             pub fn to_value(&self) -> Value {
-                let mut map = self.kept.start(&self.extra);
+                let mut map = self.kept.start_map(&self.extra);
                 map.insert("type".to_owned(), $kind.into());
-                put(&mut map, "session_id", self.session_id.clone());
-                put(&mut map, "parent_tool_use_id", self.parent_tool_use_id.clone());
+                put_value(&mut map, "session_id", self.session_id.clone());
+                put_value(&mut map, "parent_tool_use_id", self.parent_tool_use_id.clone());
                 let said = self.message != $payload::default();
-                put(&mut map, "message", said.then(|| self.message.to_value()));
+                put_value(&mut map, "message", said.then(|| self.message.to_value()));
                 Value::Object(map)
             }
 
-            pub(super) fn read(cursor: &mut Cursor<'_>) -> Result<Self, Refused> {
+            pub(super) fn read(cursor: &mut JsonCursor<'_>) -> Result<Self, MessageReadError> {
                 let mut message = Self::default();
-                cursor.object(|cursor, key| {
+                cursor.read_object(|cursor, key| {
                     let kept = &mut message.kept;
                     match key.as_ref() {
                         "type" => cursor.own_type($kind)?,
-                        "session_id" => message.session_id = session(kept, cursor)?,
+                        "session_id" => message.session_id = read_session_id(kept, cursor)?,
                         "parent_tool_use_id" => {
-                            message.parent_tool_use_id = kept.text("parent_tool_use_id", cursor)?;
+                            message.parent_tool_use_id = kept.read_text("parent_tool_use_id", cursor)?;
                         }
                         "message" if cursor.peek() == b'{' => {
                             message.message = $payload::read(cursor)?;
                             if message.message == $payload::default() {
-                                kept.keep("message", Value::Object(Map::new()));
+                                kept.keep_value("message", Value::Object(Map::new()));
                             }
                         }
                         // Absent, as in other languages. Anything else would pass for a message that says nothing.
                         "message" if cursor.peek() == b'n' => {
                             message.message = $payload::default();
-                            kept.odd("message", cursor)?;
+                            kept.keep_next("message", cursor)?;
                         }
-                        "message" => return Err(Refused::Field("\"message\" is no object")),
-                        _ => unknown(&mut message.extra, key, cursor)?,
+                        "message" => return Err(MessageReadError::Field("\"message\" is no object")),
+                        _ => read_unknown_field(&mut message.extra, key, cursor)?,
                     }
-                    Ok::<_, Refused>(())
+                    Ok::<_, MessageReadError>(())
                 })?;
                 Ok(message)
             }
@@ -160,36 +163,36 @@ around!(UserMessage, UserPayload, "user");
 impl AssistantPayload {
     /// The wire form, unchanged.
     pub fn to_value(&self) -> Value {
-        let mut map = self.kept.start(&self.extra);
-        put(&mut map, "id", self.id.clone());
+        let mut map = self.kept.start_map(&self.extra);
+        put_value(&mut map, "id", self.id.clone());
         put_filled(&mut map, "role", &self.role);
-        put(&mut map, "model", self.model.clone());
+        put_value(&mut map, "model", self.model.clone());
         put_content(&mut map, &self.content, self.content_is_text);
-        put(&mut map, "stop_reason", self.stop_reason.clone());
-        put(&mut map, "stop_sequence", self.stop_sequence.clone());
-        put(&mut map, "usage", self.usage.as_ref().map(Usage::to_value));
+        put_value(&mut map, "stop_reason", self.stop_reason.clone());
+        put_value(&mut map, "stop_sequence", self.stop_sequence.clone());
+        put_value(&mut map, "usage", self.usage.as_ref().map(AmpUsage::to_value));
         Value::Object(map)
     }
 
-    fn read(cursor: &mut Cursor<'_>) -> Result<Self, Refused> {
+    fn read(cursor: &mut JsonCursor<'_>) -> Result<Self, MessageReadError> {
         let mut payload = Self::default();
-        cursor.object(|cursor, key| {
+        cursor.read_object(|cursor, key| {
             let kept = &mut payload.kept;
             match key.as_ref() {
-                "id" => payload.id = kept.text("id", cursor)?,
-                "role" => payload.role = kept.filled("role", cursor)?,
-                "model" => payload.model = kept.text("model", cursor)?,
-                "content" => (payload.content, payload.content_is_text) = content(kept, cursor)?,
-                "stop_reason" => payload.stop_reason = kept.text("stop_reason", cursor)?,
-                "stop_sequence" => payload.stop_sequence = kept.text("stop_sequence", cursor)?,
-                "usage" if cursor.peek() == b'{' => payload.usage = Some(Usage::read(cursor)?),
+                "id" => payload.id = kept.read_text("id", cursor)?,
+                "role" => payload.role = kept.read_filled("role", cursor)?,
+                "model" => payload.model = kept.read_text("model", cursor)?,
+                "content" => (payload.content, payload.content_is_text) = read_content(kept, cursor)?,
+                "stop_reason" => payload.stop_reason = kept.read_text("stop_reason", cursor)?,
+                "stop_sequence" => payload.stop_sequence = kept.read_text("stop_sequence", cursor)?,
+                "usage" if cursor.peek() == b'{' => payload.usage = Some(AmpUsage::read(cursor)?),
                 "usage" => {
                     payload.usage = None;
-                    kept.odd("usage", cursor)?;
+                    kept.keep_next("usage", cursor)?;
                 }
-                _ => unknown(&mut payload.extra, key, cursor)?,
+                _ => read_unknown_field(&mut payload.extra, key, cursor)?,
             }
-            Ok::<_, Refused>(())
+            Ok::<_, MessageReadError>(())
         })?;
         Ok(payload)
     }
@@ -198,22 +201,22 @@ impl AssistantPayload {
 impl UserPayload {
     /// The wire form, unchanged.
     pub fn to_value(&self) -> Value {
-        let mut map = self.kept.start(&self.extra);
+        let mut map = self.kept.start_map(&self.extra);
         put_filled(&mut map, "role", &self.role);
         put_content(&mut map, &self.content, self.content_is_text);
         Value::Object(map)
     }
 
-    fn read(cursor: &mut Cursor<'_>) -> Result<Self, Fault> {
+    fn read(cursor: &mut JsonCursor<'_>) -> Result<Self, ScanFault> {
         let mut payload = Self::default();
-        cursor.object(|cursor, key| {
+        cursor.read_object(|cursor, key| {
             let kept = &mut payload.kept;
             match key.as_ref() {
-                "role" => payload.role = kept.filled("role", cursor)?,
-                "content" => (payload.content, payload.content_is_text) = content(kept, cursor)?,
-                _ => unknown(&mut payload.extra, key, cursor)?,
+                "role" => payload.role = kept.read_filled("role", cursor)?,
+                "content" => (payload.content, payload.content_is_text) = read_content(kept, cursor)?,
+                _ => read_unknown_field(&mut payload.extra, key, cursor)?,
             }
-            Ok::<_, Fault>(())
+            Ok::<_, ScanFault>(())
         })?;
         Ok(payload)
     }

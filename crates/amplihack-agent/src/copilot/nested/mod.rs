@@ -1,46 +1,46 @@
-//! What flags say about permissions and prompts, in Copilot's words and in Claude's: the data of the normaliser of nested
+//! Flags about permissions and prompts, in Copilot's words and in Claude's: the data of the normalizer of nested
 //! launches.
 //!
 //! What Copilot does with each flag was looked up in its own help and tried on version 1.0.102.
 
 mod tools;
 
-pub use tools::{allowed, available, denied};
+pub use tools::{copilot_tools, denial_flags, grant_flag};
 
 /// The two questions that a launch may answer: which tools run unasked, and which paths are open. Neither answers the other.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Questions {
-    /// Which tools run.
+pub struct LaunchQuestions {
+    /// Question which tools run.
     pub tools: bool,
-    /// Which paths are open.
+    /// Question which paths are open.
     pub paths: bool,
 }
 
-impl Questions {
+impl LaunchQuestions {
     /// None of them.
     pub const NONE: Self = Self { tools: false, paths: false };
-    /// That of tools.
+    /// Question of tools.
     pub const TOOLS: Self = Self { tools: true, paths: false };
-    /// That of paths.
+    /// Question of paths.
     pub const PATHS: Self = Self { tools: false, paths: true };
     /// Both.
     pub const BOTH: Self = Self { tools: true, paths: true };
 
     /// The questions of either.
     #[must_use]
-    pub const fn or(self, other: Self) -> Self {
+    pub const fn union_with(self, other: Self) -> Self {
         Self { tools: self.tools || other.tools, paths: self.paths || other.paths }
     }
 }
 
-/// What a flag is to the normaliser.
+/// Meaning of a flag for the normalizer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Meaning {
-    /// Its value is a part of the prompt.
+pub enum CopilotFlagMeaning {
+    /// A flag whose value is a part of the prompt.
     Prompt,
     /// Claude's switch for a headless run; a word behind it is the prompt.
     Print,
-    /// Its value is the prompt of an interactive session.
+    /// A flag whose value is the prompt of an interactive session.
     Interactive,
     /// Claude: its value is a part of the system prompt, which Copilot does not take.
     SystemPrompt,
@@ -57,55 +57,55 @@ pub enum Meaning {
     /// Claude: its values are all tools that there are.
     Tools,
     /// Copilot: a switch that grants all.
-    GrantAll(Questions),
+    GrantAll(LaunchQuestions),
     /// Copilot: a switch that restricts.
-    Restrict(Questions),
+    Restrict(LaunchQuestions),
     /// Copilot: its values grant or restrict.
-    Rule(Questions),
-    /// The same, of earlier times: today's Copilot refuses it. With what says it now.
-    OldRule(Questions, &'static str),
+    Rule(LaunchQuestions),
+    /// Copilot: a rule of earlier times that today's Copilot refuses, with the flag that replaces it.
+    OldRule(LaunchQuestions, &'static str),
     /// Copilot: its value is the mode that a session starts in; `plan` restricts.
     SessionMode,
 }
 
 /// Every flag that has a meaning here; all others pass as they are.
-const FLAGS: &[(&str, Meaning)] = &[
-    ("-p", Meaning::Prompt),
-    ("--prompt", Meaning::Prompt),
-    ("--print", Meaning::Print),
-    ("-i", Meaning::Interactive),
-    ("--interactive", Meaning::Interactive),
-    ("--system-prompt", Meaning::SystemPrompt),
-    ("--append-system-prompt", Meaning::SystemPrompt),
-    ("--dangerously-skip-permissions", Meaning::SkipPermissions),
-    ("--allow-dangerously-skip-permissions", Meaning::MaySkipPermissions),
-    ("--permission-mode", Meaning::PermissionMode),
-    ("--allowed-tools", Meaning::AllowedTools),
-    ("--allowedTools", Meaning::AllowedTools),
-    ("--disallowed-tools", Meaning::DisallowedTools),
-    ("--disallowedTools", Meaning::DisallowedTools),
-    ("--tools", Meaning::Tools),
-    (ALLOW_ALL_TOOLS, Meaning::GrantAll(Questions::TOOLS)),
-    (ALLOW_ALL_PATHS, Meaning::GrantAll(Questions::PATHS)),
-    ("--allow-all", Meaning::GrantAll(Questions::BOTH)),
-    ("--yolo", Meaning::GrantAll(Questions::BOTH)),
-    ("--plan", Meaning::Restrict(Questions::BOTH)),
-    ("--assisted-approval", Meaning::Restrict(Questions::TOOLS)),
-    (DISALLOW_TEMP_DIR, Meaning::Restrict(Questions::PATHS)),
-    ("--allow-tool", Meaning::Rule(Questions::TOOLS)),
-    ("--deny-tool", Meaning::Rule(Questions::TOOLS)),
-    ("--available-tools", Meaning::Rule(Questions::TOOLS)),
-    ("--excluded-tools", Meaning::Rule(Questions::TOOLS)),
-    ("--add-dir", Meaning::Rule(Questions::PATHS)),
-    ("--allow-path", Meaning::OldRule(Questions::PATHS, "--add-dir")),
+const FLAGS: &[(&str, CopilotFlagMeaning)] = &[
+    ("-p", CopilotFlagMeaning::Prompt),
+    ("--prompt", CopilotFlagMeaning::Prompt),
+    ("--print", CopilotFlagMeaning::Print),
+    ("-i", CopilotFlagMeaning::Interactive),
+    ("--interactive", CopilotFlagMeaning::Interactive),
+    ("--system-prompt", CopilotFlagMeaning::SystemPrompt),
+    ("--append-system-prompt", CopilotFlagMeaning::SystemPrompt),
+    ("--dangerously-skip-permissions", CopilotFlagMeaning::SkipPermissions),
+    ("--allow-dangerously-skip-permissions", CopilotFlagMeaning::MaySkipPermissions),
+    ("--permission-mode", CopilotFlagMeaning::PermissionMode),
+    ("--allowed-tools", CopilotFlagMeaning::AllowedTools),
+    ("--allowedTools", CopilotFlagMeaning::AllowedTools),
+    ("--disallowed-tools", CopilotFlagMeaning::DisallowedTools),
+    ("--disallowedTools", CopilotFlagMeaning::DisallowedTools),
+    ("--tools", CopilotFlagMeaning::Tools),
+    (ALLOW_ALL_TOOLS, CopilotFlagMeaning::GrantAll(LaunchQuestions::TOOLS)),
+    (ALLOW_ALL_PATHS, CopilotFlagMeaning::GrantAll(LaunchQuestions::PATHS)),
+    ("--allow-all", CopilotFlagMeaning::GrantAll(LaunchQuestions::BOTH)),
+    ("--yolo", CopilotFlagMeaning::GrantAll(LaunchQuestions::BOTH)),
+    ("--plan", CopilotFlagMeaning::Restrict(LaunchQuestions::BOTH)),
+    ("--assisted-approval", CopilotFlagMeaning::Restrict(LaunchQuestions::TOOLS)),
+    (DISALLOW_TEMP_DIR, CopilotFlagMeaning::Restrict(LaunchQuestions::PATHS)),
+    ("--allow-tool", CopilotFlagMeaning::Rule(LaunchQuestions::TOOLS)),
+    ("--deny-tool", CopilotFlagMeaning::Rule(LaunchQuestions::TOOLS)),
+    ("--available-tools", CopilotFlagMeaning::Rule(LaunchQuestions::TOOLS)),
+    ("--excluded-tools", CopilotFlagMeaning::Rule(LaunchQuestions::TOOLS)),
+    ("--add-dir", CopilotFlagMeaning::Rule(LaunchQuestions::PATHS)),
+    ("--allow-path", CopilotFlagMeaning::OldRule(LaunchQuestions::PATHS, "--add-dir")),
     (
         "--deny-path",
-        Meaning::OldRule(
-            Questions::PATHS,
+        CopilotFlagMeaning::OldRule(
+            LaunchQuestions::PATHS,
             "--disallow-temp-dir and an --add-dir for each directory that is wanted",
         ),
     ),
-    ("--mode", Meaning::SessionMode),
+    ("--mode", CopilotFlagMeaning::SessionMode),
 ];
 
 /// Grants every tool.
@@ -129,20 +129,20 @@ pub const INTERACTIVE: &str = "-i";
 /// See [`INTERACTIVE`].
 pub const INTERACTIVE_EQUALS: &str = "--interactive=";
 
-/// What `flag` means to the normaliser, if it means something.
-pub fn meaning(flag: &str) -> Option<Meaning> {
+/// Returns the meaning of `flag` for the normalizer, if it has one.
+pub fn flag_meaning(flag: &str) -> Option<CopilotFlagMeaning> {
     FLAGS.iter().find(|(name, _)| *name == flag).map(|(_, meaning)| *meaning)
 }
 
-/// What a flag that Copilot does not know might be meant to say: a misspelt restriction is one.
-pub fn suspected(flag: &str) -> Questions {
+/// Returns the questions that a flag which Copilot does not know might answer: a misspelt restriction is one.
+pub fn suspected_questions(flag: &str) -> LaunchQuestions {
     let flag = flag.to_ascii_lowercase();
     let has = |words: &[&str]| words.iter().any(|word| flag.contains(word));
     let both = has(&["permission", "sandbox", "restrict", "safe"]);
-    Questions { tools: both || has(&["tool"]), paths: both || has(&["path", "dir"]) }
+    LaunchQuestions { tools: both || has(&["tool"]), paths: both || has(&["path", "dir"]) }
 }
 
-/// What Claude's permission modes let run.
+/// Level of what one of Claude's permission modes lets run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ModeLevel {
     /// Nothing unasked.

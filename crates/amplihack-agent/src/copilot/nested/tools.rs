@@ -1,7 +1,7 @@
 //! Claude's tools in Copilot's words.
 
-/// One of Claude's tools.
-struct Tool {
+/// Tool of Claude's, with Copilot's names for it.
+struct ClaudeToolEntry {
     name: &'static str,
     /// The kind of Copilot's permission rules that covers it; `None` where Copilot never asks about it.
     kind: Option<&'static str>,
@@ -9,36 +9,40 @@ struct Tool {
     same: &'static [&'static str],
 }
 
-const TOOLS: &[Tool] = &[
-    tool("Bash", Some("shell"), &["bash", "read_bash", "stop_bash", "list_bash"]),
-    tool("Edit", Some("write"), &["edit"]),
-    tool("MultiEdit", Some("write"), &["edit"]),
-    tool("NotebookEdit", Some("write"), &["edit"]),
-    tool("Write", Some("write"), &["create"]),
-    tool("WebFetch", Some("url"), &["web_fetch"]),
-    tool("Read", None, &["view"]),
-    tool("NotebookRead", None, &["view"]),
-    tool("LS", None, &["view"]),
-    tool("Grep", None, &["grep"]),
-    tool("Glob", None, &["glob"]),
-    tool("Task", None, &["task"]),
-    tool("Agent", None, &["task"]),
-    tool("Skill", None, &["skill"]),
+const TOOLS: &[ClaudeToolEntry] = &[
+    tool_entry("Bash", Some("shell"), &["bash", "read_bash", "stop_bash", "list_bash"]),
+    tool_entry("Edit", Some("write"), &["edit"]),
+    tool_entry("MultiEdit", Some("write"), &["edit"]),
+    tool_entry("NotebookEdit", Some("write"), &["edit"]),
+    tool_entry("Write", Some("write"), &["create"]),
+    tool_entry("WebFetch", Some("url"), &["web_fetch"]),
+    tool_entry("Read", None, &["view"]),
+    tool_entry("NotebookRead", None, &["view"]),
+    tool_entry("LS", None, &["view"]),
+    tool_entry("Grep", None, &["grep"]),
+    tool_entry("Glob", None, &["glob"]),
+    tool_entry("Task", None, &["task"]),
+    tool_entry("Agent", None, &["task"]),
+    tool_entry("Skill", None, &["skill"]),
 ];
 
-const fn tool(name: &'static str, kind: Option<&'static str>, same: &'static [&'static str]) -> Tool {
-    Tool { name, kind, same }
+const fn tool_entry(
+    name: &'static str,
+    kind: Option<&'static str>,
+    same: &'static [&'static str],
+) -> ClaudeToolEntry {
+    ClaudeToolEntry { name, kind, same }
 }
 
 /// A rule of Claude's: `Bash`, `Bash(git log:*)`, `mcp__server__tool`.
-struct Rule<'a> {
+struct ClaudeToolRule<'a> {
     tool: &'a str,
     about: Option<&'a str>,
     /// Copilot cannot be told what it is about: it is not closed, or Copilot would take it for two.
     vague: bool,
 }
 
-impl<'a> Rule<'a> {
+impl<'a> ClaudeToolRule<'a> {
     fn read(text: &'a str) -> Self {
         let Some((tool, rest)) = text.split_once('(') else {
             return Self { tool: text, about: None, vague: false };
@@ -48,14 +52,14 @@ impl<'a> Rule<'a> {
         Self { tool, about: about.filter(|about| !vague && !["", "*", ":*"].contains(about)), vague }
     }
 
-    /// Whether it says neither a tool nor a server: no rule of Copilot's can be made of it.
+    /// Reports whether the rule names neither a tool nor a server: no rule of Copilot's can be made of it.
     fn is_nameless(&self) -> bool {
         let name =
             self.tool.strip_prefix("mcp__").map_or(self.tool, |name| name.split("__").next().unwrap_or(name));
         name.is_empty()
     }
 
-    fn known(&self) -> Option<&'static Tool> {
+    fn known_tool(&self) -> Option<&'static ClaudeToolEntry> {
         TOOLS.iter().find(|tool| tool.name == self.tool)
     }
 
@@ -71,8 +75,8 @@ impl<'a> Rule<'a> {
 }
 
 /// Copilot's flags that take away what Claude's rule `rule` names. Never less than that; more where Copilot has no rule so fine.
-pub fn denied(rule: &str) -> Vec<String> {
-    let rule = Rule::read(rule);
+pub fn denial_flags(rule: &str) -> Vec<String> {
+    let rule = ClaudeToolRule::read(rule);
     // What it was to deny cannot be told: nothing less than all.
     if rule.tool == "*" || rule.is_nameless() {
         return vec![super::NO_TOOLS.to_owned()];
@@ -80,7 +84,7 @@ pub fn denied(rule: &str) -> Vec<String> {
     if let Some(server) = rule.of_server() {
         return vec![format!("--deny-tool={server}")];
     }
-    let Some(tool) = rule.known() else { return vec![format!("--deny-tool={}", rule.tool)] };
+    let Some(tool) = rule.known_tool() else { return vec![format!("--deny-tool={}", rule.tool)] };
     match (tool.kind, rule.about) {
         (Some("shell"), Some(command)) => vec![format!("--deny-tool=shell({command})")],
         (Some(kind), _) => vec![format!("--deny-tool={kind}")],
@@ -93,17 +97,19 @@ pub fn denied(rule: &str) -> Vec<String> {
 }
 
 /// Copilot's rule that grants what Claude's rule `rule` names, and no more. `Ok(None)`: Copilot does not ask about it.
-/// `Err`: Copilot has no rule for just that.
+///
+/// # Errors
+/// `()` if Copilot has no rule for just that.
 #[expect(clippy::result_unit_err, reason = "there is nothing more to say than that it cannot be said")]
-pub fn allowed(rule: &str) -> Result<Option<String>, ()> {
-    let rule = Rule::read(rule);
+pub fn grant_flag(rule: &str) -> Result<Option<String>, ()> {
+    let rule = ClaudeToolRule::read(rule);
     if rule.vague || rule.is_nameless() {
         return Err(());
     }
     if let Some(server) = rule.of_server() {
         return Ok(Some(format!("--allow-tool={server}")));
     }
-    let tool = rule.known().ok_or(())?;
+    let tool = rule.known_tool().ok_or(())?;
     match (tool.kind, rule.about) {
         (None, _) => Ok(None),
         (Some(kind), None) => Ok(Some(format!("--allow-tool={kind}"))),
@@ -117,8 +123,8 @@ pub fn allowed(rule: &str) -> Result<Option<String>, ()> {
 }
 
 /// Copilot's tools that are the one of Claude's that `name` names; none if it is not known.
-pub fn available(name: &str) -> &'static [&'static str] {
-    Rule::read(name).known().map_or(&[], |tool| tool.same)
+pub fn copilot_tools(name: &str) -> &'static [&'static str] {
+    ClaudeToolRule::read(name).known_tool().map_or(&[], |tool| tool.same)
 }
 
 #[cfg(test)]
@@ -144,7 +150,7 @@ mod tests {
             ("mcp__", &["--available-tools=amplihack-nothing"]),
             ("mcp____t", &["--available-tools=amplihack-nothing"]),
         ] {
-            assert_eq!(denied(rule), flags, "{rule}");
+            assert_eq!(denial_flags(rule), flags, "{rule}");
         }
     }
 
@@ -167,7 +173,7 @@ mod tests {
             ("mcp__", Err(())),
             ("mcp____t", Err(())),
         ] {
-            assert_eq!(allowed(rule), expected, "{rule}");
+            assert_eq!(grant_flag(rule), expected, "{rule}");
         }
     }
 }

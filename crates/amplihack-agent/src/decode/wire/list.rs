@@ -8,66 +8,66 @@ use super::missing;
 
 /// A list.
 #[derive(Debug)]
-pub(crate) struct List<T>(pub(crate) Vec<T>);
+pub(crate) struct WireList<T>(pub(crate) Vec<T>);
 
-impl<T> Default for List<T> {
+impl<T> Default for WireList<T> {
     fn default() -> Self {
         Self(Vec::new())
     }
 }
 
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for List<T> {
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for WireList<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Items<T>(PhantomData<T>);
-        impl<'de, T: Deserialize<'de>> Visitor<'de> for Items<T> {
-            type Value = List<T>;
+        struct WireListVisitor<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for WireListVisitor<T> {
+            type Value = WireList<T>;
             missing!(bool number text null map);
 
             fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str("a list")
             }
 
-            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<List<T>, A::Error> {
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<WireList<T>, A::Error> {
                 let mut items = Vec::new();
                 while let Some(item) = list.next_element()? {
                     items.push(item);
                 }
-                Ok(List(items))
+                Ok(WireList(items))
             }
         }
-        deserializer.deserialize_any(Items(PhantomData))
+        deserializer.deserialize_any(WireListVisitor(PhantomData))
     }
 }
 
 /// The values of an object whose keys are names.
 #[derive(Debug)]
-pub(crate) struct Values<T>(pub(crate) Vec<T>);
+pub(crate) struct WireValues<T>(pub(crate) Vec<T>);
 
-impl<T> Default for Values<T> {
+impl<T> Default for WireValues<T> {
     fn default() -> Self {
         Self(Vec::new())
     }
 }
 
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Values<T> {
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for WireValues<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Entries<T>(PhantomData<T>);
-        impl<'de, T: Deserialize<'de>> Visitor<'de> for Entries<T> {
-            type Value = Values<T>;
+        struct WireValuesVisitor<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for WireValuesVisitor<T> {
+            type Value = WireValues<T>;
             missing!(bool number text null list);
 
             fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str("an object")
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Values<T>, A::Error> {
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<WireValues<T>, A::Error> {
                 let mut values = Vec::new();
                 while map.next_key::<IgnoredAny>()?.is_some() {
                     values.push(map.next_value()?);
                 }
-                Ok(Values(values))
+                Ok(WireValues(values))
             }
         }
-        deserializer.deserialize_any(Entries(PhantomData))
+        deserializer.deserialize_any(WireValuesVisitor(PhantomData))
     }
 }

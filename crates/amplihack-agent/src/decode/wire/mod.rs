@@ -60,8 +60,8 @@ macro_rules! record {
 
         impl<'de $(: $life, $life)?> serde::Deserialize<'de> for $name $(<$life>)? {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                struct Fields $(<$life>)? (std::marker::PhantomData<$(&$life)? ()>);
-                impl<'de $(: $life, $life)?> serde::de::Visitor<'de> for Fields $(<$life>)? {
+                struct RecordVisitor $(<$life>)? (std::marker::PhantomData<$(&$life)? ()>);
+                impl<'de $(: $life, $life)?> serde::de::Visitor<'de> for RecordVisitor $(<$life>)? {
                     type Value = $name $(<$life>)?;
                     crate::decode::wire::missing!(bool number text null list);
 
@@ -74,7 +74,7 @@ macro_rules! record {
                         mut map: A,
                     ) -> Result<Self::Value, A::Error> {
                         let mut record = $name::default();
-                        while let Some(key) = map.next_key::<crate::decode::wire::Str<'de>>()? {
+                        while let Some(key) = map.next_key::<crate::decode::wire::WireText<'de>>()? {
                             match key.text() {
                                 $($key => record.$field = map.next_value()?,)*
                                 _ => drop(map.next_value::<serde::de::IgnoredAny>()?),
@@ -83,31 +83,31 @@ macro_rules! record {
                         Ok(record)
                     }
                 }
-                deserializer.deserialize_any(Fields(std::marker::PhantomData))
+                deserializer.deserialize_any(RecordVisitor(std::marker::PhantomData))
             }
         }
     )* };
 }
 
-pub(crate) use list::{List, Values};
-pub(crate) use scalar::{Flag, Int, Real, Str, whole, whole_input};
+pub(crate) use list::{WireList, WireValues};
+pub(crate) use scalar::{WireFlag, WireInt, WireReal, WireText, whole_input, whole_number};
 pub(crate) use {missing, record};
 
 #[cfg(test)]
 mod tests {
-    use super::{Flag, Int, List, Real, Str, Values};
+    use super::{WireFlag, WireInt, WireList, WireReal, WireText, WireValues};
 
     record! {
         struct Sample<'a> {
-            text: Str<'a> = "text",
-            number: Int = "number",
-            real: Real = "real",
-            flag: Flag = "flag",
-            list: List<Str<'a>> = "list",
+            text: WireText<'a> = "text",
+            number: WireInt = "number",
+            real: WireReal = "real",
+            flag: WireFlag = "flag",
+            list: WireList<WireText<'a>> = "list",
             inner: Option<Inner> = "inner",
-            values: Values<Int> = "values",
+            values: WireValues<WireInt> = "values",
         }
-        struct Inner { number: Int = "number" }
+        struct Inner { number: WireInt = "number" }
     }
 
     #[test]
@@ -146,6 +146,6 @@ mod tests {
         let sample: Sample<'_> =
             serde_json::from_str(r#"{"text":"a","te\u0078t":"b\n","number":18446744073709551615}"#).unwrap();
         assert_eq!(sample.text.text(), "b\n");
-        assert_eq!((sample.number.0, sample.number.count()), (None, 0));
+        assert_eq!((sample.number.0, sample.number.count_or_zero()), (None, 0));
     }
 }

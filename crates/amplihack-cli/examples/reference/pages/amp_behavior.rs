@@ -1,6 +1,6 @@
 //! The page of what versions of the Amp CLI do with what the SDK may ask of them.
 
-use amp_sdk::capability::{Support, TABLE};
+use amp_sdk::capability::{FeatureSupport, TABLE};
 use amp_sdk::version::newest_known;
 
 use super::table::{Table, code, text};
@@ -24,13 +24,13 @@ const WORDS: &str = "
 - unknown: nobody looked; not asked for
 ";
 
-fn word(support: Support) -> &'static str {
+fn word(support: FeatureSupport) -> &'static str {
     match support {
-        Support::Has => "has",
-        Support::Hidden => "hidden",
-        Support::Changed => "changed",
-        Support::Dropped => "dropped",
-        Support::Never => "never",
+        FeatureSupport::Has => "has",
+        FeatureSupport::Hidden => "hidden",
+        FeatureSupport::Changed => "changed",
+        FeatureSupport::Dropped => "dropped",
+        FeatureSupport::Never => "never",
         _ => "unknown",
     }
 }

@@ -1,6 +1,6 @@
 //! The page of configuration keys.
 
-use amplihack_utils::config::{KEYS, Reach};
+use amplihack_utils::config::{KEYS, RepositoryReach};
 
 use super::table::{Table, code, text};
 
@@ -27,14 +27,14 @@ pub(crate) fn page() -> String {
         Table::new(&["key", "meaning", "value", "default", "variable", "a repository's file may"]);
     for key in KEYS {
         let reach = match key.reach {
-            Reach::Lower => "lower it; raise it only when trusted",
-            Reach::Trusted => "set it only when trusted",
-            Reach::UserOnly => "never set it",
+            RepositoryReach::Lower => "lower it; raise it only when trusted",
+            RepositoryReach::Trusted => "set it only when trusted",
+            RepositoryReach::UserOnly => "never set it",
         };
         table.row(&[
             &code(key.name),
             &text(key.meaning),
-            &text(&key.kind.expected()),
+            &text(&key.kind.expected_text()),
             &key.default.map_or_else(|| "none".to_owned(), code),
             &key.variable.map_or_else(|| "none".to_owned(), code),
             reach,

@@ -2,9 +2,13 @@
 
 use std::fmt::Write as _;
 
-use amplihack_agent::matrix::{Limit, Slot};
-use amplihack_agent::profile::Profile;
-use amplihack_agent::{AgentBinary, Evidence, Row, profile};
+use amplihack_agent::matrix::{ArgSlot, ChannelLimit};
+use amplihack_agent::profile::AgentProfile;
+use amplihack_agent::subcommand::{FlagValues, GuardFlag};
+use amplihack_agent::{
+    AgentBinary, AgentCapability, AgentSubcommand, CapabilityRow, GuardState, RowEvidence, RunMode,
+    agent_profile,
+};
 
 use super::table::{Table, code, codes, text};
 
@@ -21,17 +25,19 @@ line is built from it.
   shown it.
 - A row holds in the run modes that it names and in no other. A capability without a row is refused with an error that names agent and
   version.
+- The second table has every command and flag of an agent's own help, at the version that was proved. What is not in it counts as something that
+  may reach a model, and carries the guard. Where the guard is absent, a launch says so in one line, and refuses if `require_proof` is set.
 ";
 
 pub(crate) fn page() -> String {
     let mut page = INTRODUCTION.to_owned();
     for agent in AgentBinary::ALL {
-        page.push_str(&section(profile(agent)));
+        page.push_str(&section(agent_profile(agent)));
     }
     page
 }
 
-fn section(profile: &Profile) -> String {
+fn section(profile: &AgentProfile) -> String {
     let mut table = Table::new(&["capability", "mode", "arguments", "evidence", "shown by", "limit", "note"]);
     for row in profile.rows {
         table.row(&cells(row).each_ref().map(String::as_str));
@@ -51,22 +57,85 @@ fn section(profile: &Profile) -> String {
     if let Some(reason) = profile.refuses_requests {
         item("refuses an explicit `tempfile` or `stdin` before it is started", &text(reason));
     }
-    item("sub-commands that pass through untouched", &codes(grammar.subcommands));
-    item("commands that take a prompt", &codes(grammar.verbs));
+    let verbs = grammar.commands.iter().filter(|command| command.takes_prompt);
+    let verbs: Vec<&str> = verbs.flat_map(|command| command.names.iter().copied()).collect();
+    item("commands that take a prompt", &codes(&verbs));
     item("removed from its environment", &codes(profile.scrub));
     item(
         "given back to a nested session, since it hides them from its tools",
         &codes(&profile.withheld.concat()),
     );
-    let _ = write!(section, "\n{}", table.finish());
+    let _ = write!(section, "\n{}\n{}", table.finish(), own_words(profile));
     section
 }
 
-fn cells(row: &Row) -> [String; 7] {
+/// Every command and flag of the agent's own, by what of a launch's guard holds with it.
+fn own_words(profile: &AgentProfile) -> String {
+    let mut table = Table::new(&["its own command or flag", "the guard of a launch"]);
+    commands(&mut table, "", profile.grammar.commands);
+    for flag in profile.guard_flags {
+        table.row(&[&flag_words(flag), &state(flag.state)]);
+    }
+    let grammar = &profile.grammar;
+    let other = |flag: &&&str| {
+        let marked =
+            profile.guard_flags.iter().any(|known| known.name == **flag && known.values == FlagValues::Any);
+        !marked && !grammar.information_flags.contains(*flag)
+    };
+    let prompts: Vec<&str> = grammar.prompt_flags.iter().map(|flag| flag.flag).collect();
+    let lists = [
+        grammar.headless_flags,
+        &prompts,
+        grammar.value_flags,
+        grammar.optional_value_flags,
+        grammar.variadic_flags,
+        grammar.switches,
+    ];
+    let rest: Vec<&str> = lists.iter().copied().flatten().filter(other).copied().collect();
+    table.row(&[&codes(grammar.information_flags), &state(GuardState::NotNeeded)]);
+    // A host without hooks has no guard at all, with whatever flag.
+    if rest.is_empty() || profile.find_row(AgentCapability::Hooks, RunMode::Headless).is_none() {
+        return table.finish();
+    }
+    table.row(&[&codes(&rest), &state(GuardState::InForce)]);
+    table.finish()
+}
+
+fn commands(table: &mut Table, above: &str, below: &[AgentSubcommand]) {
+    for command in below {
+        let names: Vec<String> = command.names.iter().map(|name| format!("{above}{name}")).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let mut words = codes(&names);
+        if !command.flags.is_empty() {
+            let _ = write!(words, " with {}", codes(command.flags));
+        }
+        table.row(&[&words, &state(command.state)]);
+        commands(table, &format!("{above}{} ", command.name()), command.commands);
+    }
+}
+
+fn flag_words(flag: &GuardFlag) -> String {
+    match flag.values {
+        FlagValues::Any => code(flag.name),
+        FlagValues::Words(words) => format!("{} with {}", code(flag.name), codes(words)),
+        FlagValues::Keys(keys) => format!("{} with the settings {}", code(flag.name), codes(keys)),
+    }
+}
+
+fn state(state: GuardState) -> String {
+    match state {
+        GuardState::InForce => "in force".to_owned(),
+        GuardState::NotNeeded => "not needed: no tool call of a model".to_owned(),
+        GuardState::Absent(why) => format!("absent, and told: {}", text(why)),
+        GuardState::SwitchedOff(why) => format!("the launch is refused: {}", text(why)),
+    }
+}
+
+fn cells(row: &CapabilityRow) -> [String; 7] {
     let modes: Vec<String> = row.modes.iter().map(ToString::to_string).collect();
     let (evidence, source) = match row.evidence {
-        Evidence::Probe(versions, test) => (format!("probe, {}", text(&versions.to_string())), code(test)),
-        Evidence::Documented(source) => ("documented".to_owned(), text(source)),
+        RowEvidence::Probe(versions, test) => (format!("probe, {}", text(&versions.to_string())), code(test)),
+        RowEvidence::Documented(source) => ("documented".to_owned(), text(source)),
     };
     [
         text(&row.cap.to_string()),
@@ -79,19 +148,19 @@ fn cells(row: &Row) -> [String; 7] {
     ]
 }
 
-fn arguments(row: &Row) -> String {
+fn arguments(row: &CapabilityRow) -> String {
     let shape = code(&row.shape.to_string());
     match row.shape.slot() {
-        Some(Slot::Front) => format!("{shape} in front"),
-        Some(Slot::Tail) => format!("{shape} as tail"),
-        Some(Slot::Option) | None => shape,
+        Some(ArgSlot::Front) => format!("{shape} in front"),
+        Some(ArgSlot::Tail) => format!("{shape} as tail"),
+        Some(ArgSlot::Option) | None => shape,
     }
 }
 
-fn limit(limit: Limit) -> String {
+fn limit(limit: ChannelLimit) -> String {
     match limit {
-        Limit::Platform => "the platform's".to_owned(),
-        Limit::Bytes(number) => format!("{number} bytes"),
-        Limit::Chars(number) => format!("{number} characters"),
+        ChannelLimit::Platform => "the platform's".to_owned(),
+        ChannelLimit::Bytes(number) => format!("{number} bytes"),
+        ChannelLimit::Chars(number) => format!("{number} characters"),
     }
 }

@@ -2,8 +2,9 @@
 
 use std::fmt::Write as _;
 
-use amplihack_agent::{AgentBinary, profile};
-use amplihack_hooks::dialect::{Dialect, Kind, known, table};
+use amplihack_agent::{AgentBinary, agent_profile};
+use amplihack_hooks::coverage::{ListedTool, ToolCoverage, offered_tools, unasked_tools};
+use amplihack_hooks::dialect::{HookDialect, ToolKind, answer_effects, known_tools};
 use amplihack_hooks::{HookEvent, registration};
 
 use super::table::{Table, code, codes};
@@ -18,15 +19,18 @@ A host asks `amplihack-hooks EVENT`, or `amplihack hook EVENT`, with one JSON do
 
 const ANSWERS: &str = "
 What a host makes of an answer was measured on the real CLIs: `claude_does_with_each_answer_what_the_table_says` and its like for Codex and Copilot. A deny with the code 2 has
-its reason on stderr too. What cannot be read, judged or answered in time is denied on `pre-tool-use`; every other event stays silent then.
+its reason on stderr too. What cannot be read, judged or answered in time is denied on `pre-tool-use` and
+`permission-request`; every other event stays silent then. `permission-request` is registered by launches with full permissions only: Claude Code then asks before each call,
+and runs none without an answer.
 ";
 
 pub(crate) fn page() -> String {
     format!(
-        "{INTRODUCTION}\n## Events\n\n{}\n## Answers\n\n{}{ANSWERS}\n## Tools\n\n{}",
+        "{INTRODUCTION}\n## Events\n\n{}\n## Answers\n\n{}{ANSWERS}\n## Tools\n\n{}\n## Coverage\n\n{}",
         events(),
         answers(),
-        tools()
+        tools(),
+        covered()
     )
 }
 
@@ -34,19 +38,19 @@ pub(crate) fn page() -> String {
 fn hosts() -> impl Iterator<Item = AgentBinary> {
     AgentBinary::ALL
         .into_iter()
-        .filter(|agent| registration::told_as(*agent, HookEvent::PreToolUse).is_some())
+        .filter(|agent| registration::registered_name(*agent, HookEvent::PreToolUse).is_some())
 }
 
 /// A row an event: its names, and by host the name in a registration and the seconds.
 fn events() -> String {
-    let titles = hosts().map(|host| profile(host).title);
+    let titles = hosts().map(|host| agent_profile(host).title);
     let mut table =
         Table::new(&["event", "also"].into_iter().chain(titles).chain(["Copilot's own"]).collect::<Vec<_>>());
     for event in HookEvent::ALL {
-        let aliases: Vec<&str> = event.names().skip(1).collect();
+        let aliases: Vec<&str> = event.command_line_names().skip(1).collect();
         let aliases = if aliases.is_empty() { String::new() } else { codes(&aliases) };
         let mut cells = vec![code(event.name()), aliases];
-        cells.extend(hosts().map(|host| match registration::told_as(host, event) {
+        cells.extend(hosts().map(|host| match registration::registered_name(host, event) {
             Some((name, seconds)) => format!("{}, {seconds} s", code(name)),
             None => "-".to_owned(),
         }));
@@ -60,8 +64,8 @@ fn events() -> String {
 fn answers() -> String {
     let mut rows =
         Table::new(&["dialect", "deny", "exit code of a deny", "ask", "allow", "words for the model"]);
-    for dialect in Dialect::ALL {
-        let answers = table(dialect);
+    for dialect in HookDialect::ALL {
+        let answers = answer_effects(dialect);
         let shape = if answers.nested {
             "`hookSpecificOutput` with `decision` beside it"
         } else {
@@ -81,27 +85,49 @@ fn answers() -> String {
 
 /// A row a kind: the names by which each host calls such tools.
 fn tools() -> String {
-    const KINDS: [(Kind, &str); 7] = [
-        (Kind::Shell, "runs a command"),
-        (Kind::Write, "makes a file"),
-        (Kind::Edit, "changes a file"),
-        (Kind::Read, "reads"),
-        (Kind::Fetch, "fetches"),
-        (Kind::Agent, "starts an agent"),
-        (Kind::Other, "none of these"),
+    const KINDS: [(ToolKind, &str); 8] = [
+        (ToolKind::Shell, "runs a command"),
+        (ToolKind::Write, "makes a file"),
+        (ToolKind::Edit, "changes a file"),
+        (ToolKind::Read, "reads"),
+        (ToolKind::Fetch, "fetches"),
+        (ToolKind::Agent, "starts an agent"),
+        (ToolKind::Skill, "loads a skill"),
+        (ToolKind::Other, "none of these"),
     ];
     let mut text = String::from(
-        "Names are compared without regard to case. A server's tool (MCP) is judged by its name and by the commands that it carries.\n\n",
+        "Names are compared without regard to case. A server's tool (MCP) is judged by its name, and by every text of its input that looks like a \
+         command, a path or an address; so is a tool that nobody knows.\n\n",
     );
-    let titles = hosts().map(|host| profile(host).title);
+    let titles = hosts().map(|host| agent_profile(host).title);
     let mut table = Table::new(&["what it does"].into_iter().chain(titles).collect::<Vec<_>>());
     for (kind, meaning) in KINDS {
         let names = |host| {
-            let all = known(Dialect::of_host(Some(host)));
+            let all = known_tools(HookDialect::of_host(Some(host)));
             codes(&all.filter(|(_, found)| *found == kind).map(|(name, _)| name).collect::<Vec<_>>())
         };
         let cells: Vec<String> = std::iter::once(meaning.to_owned()).chain(hosts().map(names)).collect();
         table.row(&cells.iter().map(String::as_str).collect::<Vec<_>>());
+    }
+    // Writing to a String cannot fail.
+    let _ = write!(text, "{}", table.finish());
+    text
+}
+
+/// A row a host: the tools that it offers, and of those that never ask the guard why they can do no harm.
+fn covered() -> String {
+    let mut text = String::from(
+        "The tools that each host offers to a model, as its requests show. `amplihack doctor --prove` and `demo` call each of them on the \
+         installed agent. Tools of MCP servers ask the guard on every host.\n\n",
+    );
+    let mut table = Table::new(&["host", "ask the guard", "never ask, and can do no harm"]);
+    for host in hosts() {
+        let is_hooked = |tool: &&ListedTool| tool.coverage == ToolCoverage::Hooked;
+        let hooked: Vec<&str> = offered_tools(host).iter().filter(is_hooked).map(|tool| tool.name).collect();
+        let others: Vec<String> =
+            unasked_tools(host).map(|(tool, why)| format!("{}: {why}", code(tool))).collect();
+        let others = if others.is_empty() { "none".to_owned() } else { others.join(". ") };
+        table.row(&[agent_profile(host).title, &codes(&hooked), &others]);
     }
     // Writing to a String cannot fail.
     let _ = write!(text, "{}", table.finish());

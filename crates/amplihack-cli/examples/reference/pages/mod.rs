@@ -12,7 +12,7 @@ mod table;
 
 /// A generated page.
 pub(crate) struct Page {
-    /// Its place in the repository.
+    /// Path in the repository.
     pub(crate) path: String,
     /// Makes its text.
     pub(crate) text: Box<dyn Fn() -> String>,

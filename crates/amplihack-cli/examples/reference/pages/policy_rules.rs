@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use amplihack_policy::Decision;
-use amplihack_policy::rules::{self, Example, ExampleKind, Pack, Rule};
+use amplihack_policy::rules::{self, BuiltinRule, ExampleKind, RuleExample, RulePack};
 
 use super::table::text;
 
@@ -17,7 +17,7 @@ judged on the branch `feature/x` of a clean repository.
 
 Getting past a rule, from the narrowest way to the widest; each is for people, and the audit has it:
 
-- *once*: `amplihack policy allow-once ID`, with the id that stands in the reason of a stopped command;
+- *once*: `amplihack policy allow-once ID`, with an id of `amplihack policy pending`;
 - *allow*: a `[[rule]]` with `decision = \"allow\"` in your own policy; it lifts an ask, never a deny;
 - *disable*: the rule's name in `disable = [\"…\"]` of your own policy; nothing asks about this harm any more.
 ";
@@ -25,7 +25,7 @@ Getting past a rule, from the narrowest way to the widest; each is for people, a
 pub(crate) fn page() -> String {
     let mut page = INTRODUCTION.to_owned();
     let mut pack = None;
-    for rule in rules::all() {
+    for rule in rules::builtin_rules() {
         if pack != Some(rule.pack) {
             pack = Some(rule.pack);
             // Writing to a String cannot fail.
@@ -36,21 +36,21 @@ pub(crate) fn page() -> String {
     page
 }
 
-fn about(pack: Pack) -> &'static str {
+fn about(pack: RulePack) -> &'static str {
     match pack {
-        Pack::Guards => "The working directory, protected branches, git hooks.",
-        Pack::Destruction => "Loss of files, disks, databases and machines.",
-        Pack::Exfiltration => "Credentials and what is sent where.",
-        Pack::RemoteCode => "Programs from elsewhere that run unread.",
-        Pack::Privilege => "More rights, and what outlives the session.",
-        Pack::GuardDisabling => "This plane's own files, variables and programs.",
-        Pack::GitHistory => "Loss of git history and uncommitted work.",
-        Pack::Fetch => "Web addresses.",
-        Pack::Content => "Words that try to override instructions.",
+        RulePack::Guards => "The working directory, protected branches, git hooks.",
+        RulePack::Destruction => "Loss of files, disks, databases and machines.",
+        RulePack::Exfiltration => "Credentials and what is sent where.",
+        RulePack::RemoteCode => "Programs from elsewhere that run unread.",
+        RulePack::Privilege => "More rights, and what outlives the session.",
+        RulePack::GuardDisabling => "This plane's own files, variables and programs.",
+        RulePack::GitHistory => "Loss of git history and uncommitted work.",
+        RulePack::Fetch => "Web addresses.",
+        RulePack::Content => "Words that try to override instructions.",
     }
 }
 
-fn section(rule: &Rule) -> String {
+fn section(rule: &BuiltinRule) -> String {
     let is_about_commands = rule.matches.iter().any(|example| example.kind == ExampleKind::Shell);
     let ways = [
         is_about_commands.then_some("once"),
@@ -72,7 +72,7 @@ fn section(rule: &Rule) -> String {
 }
 
 /// An example on one line.
-fn line(example: &Example) -> String {
+fn line(example: &RuleExample) -> String {
     let what = match example.kind {
         ExampleKind::Shell => "",
         ExampleKind::Write => "write ",

@@ -4,23 +4,25 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use amp_sdk::Permission;
-use amp_sdk::permissions::{Delegates, Evaluation, Issue, Rules, check, in_settings};
+use amp_sdk::permissions::{
+    DelegatePrograms, PermissionEvaluation, PermissionRules, RuleIssue, check_rules, in_settings,
+};
 use amplihack_utils::env::Env;
 use clap::Args;
 use serde_json::{Map, Value};
 
-use crate::ui::{self, Failure};
+use crate::ui::{self, CommandFailure};
 
-/// What Amp says of rules that it refuses.
+/// Message of Amp about rules that it refuses.
 const INVALID: &str = "Invalid permissions configuration";
 
 // Options of `amp permissions test`. Those that follow TOOL are found among its arguments, as Amp does.
 #[derive(Debug, Args)]
-pub(crate) struct TestArgs {
+pub(crate) struct PermissionsTestArgs {
     /// The settings file with the rules, as JSON with comments; required
     #[arg(long, value_name = "FILE")]
     settings_file: Option<PathBuf>,
-    /// Where the call is made: thread or subagent
+    /// Context of the call: thread or subagent
     #[arg(short, long, value_name = "CONTEXT")]
     context: Option<String>,
     /// Print JSON
@@ -33,8 +35,8 @@ pub(crate) struct TestArgs {
     args: Vec<String>,
 }
 
-/// What was asked, once the options are told from the call's own arguments.
-struct Question {
+/// The call that is asked about, after the options are told apart from the call's own arguments.
+struct PermissionsQuery {
     settings_file: PathBuf,
     context: Option<String>,
     json: bool,
@@ -42,14 +44,14 @@ struct Question {
     args: Map<String, Value>,
 }
 
-impl TestArgs {
-    /// Whether errors are told as JSON.
-    pub(super) fn json(&self) -> bool {
+impl PermissionsTestArgs {
+    /// Reports whether errors are shown as JSON.
+    pub(super) fn wants_json(&self) -> bool {
         self.json || self.args.iter().any(|word| word == "--json")
     }
 
-    fn read(self) -> Result<Question, Failure> {
-        let json = self.json();
+    fn parse_query(self) -> Result<PermissionsQuery, CommandFailure> {
+        let json = self.wants_json();
         let (mut file, mut context) = (self.settings_file, self.context);
         let mut rest = Vec::new();
         let mut words = self.args.into_iter();
@@ -62,7 +64,7 @@ impl TestArgs {
             };
             let mut value = || {
                 let next = value.clone().or_else(|| words.next());
-                next.ok_or_else(|| Failure::input(format!("{name} needs a value; give it one")))
+                next.ok_or_else(|| CommandFailure::bad_input(format!("{name} needs a value; give it one")))
             };
             match name {
                 "--json" => {}
@@ -72,15 +74,21 @@ impl TestArgs {
             }
         }
         let settings_file = file.ok_or_else(|| {
-            Failure::input("no rules are named; give the settings file with --settings-file FILE")
+            CommandFailure::bad_input("no rules are named; give the settings file with --settings-file FILE")
         })?;
         let context = context.filter(|context| !context.is_empty());
-        Ok(Question { settings_file, context, json, tool: self.tool, args: arguments(&rest) })
+        Ok(PermissionsQuery {
+            settings_file,
+            context,
+            json,
+            tool: self.tool,
+            args: parse_call_arguments(&rest),
+        })
     }
 }
 
 /// The pairs of `--key value`. As in Amp a flag without a value, or with an empty one, is no argument, nor is any other word.
-fn arguments(words: &[String]) -> Map<String, Value> {
+fn parse_call_arguments(words: &[String]) -> Map<String, Value> {
     let mut args = Map::new();
     let mut words = words.iter().peekable();
     while let Some(word) = words.next() {
@@ -93,30 +101,35 @@ fn arguments(words: &[String]) -> Map<String, Value> {
 }
 
 /// Says what becomes of a call and returns the exit code of `amp permissions test`.
-pub(super) fn test(args: TestArgs, env: &Env) -> Result<u8, Failure> {
-    let question = args.read()?;
+pub(super) fn test_permissions(args: PermissionsTestArgs, env: &Env) -> Result<u8, CommandFailure> {
+    let question = args.parse_query()?;
     // Not the error's own exit code: here 2 means that the call is rejected.
-    let failed = |error: amp_sdk::Error| Failure::input(error.to_string());
+    let failed = |error: amp_sdk::Error| CommandFailure::bad_input(error.to_string());
     let rules = in_settings(&question.settings_file).map_err(failed)?;
-    let issues = check(&rules);
+    let issues = check_rules(&rules);
     if !issues.is_empty() {
-        return refused(&question, &issues);
+        return report_refused_rules(&question, &issues);
     }
     let rules = rules.as_array().into_iter().flatten().cloned().map(Permission::try_from);
     let rules: Vec<Permission> = rules.collect::<Result<_, _>>().map_err(failed)?;
-    let delegates = Delegates::new(env.clone());
+    let delegates = DelegatePrograms::new(env.clone());
     let context = question.context.as_deref();
-    let answer = Rules::new(&rules).decide_blocking(&question.tool, &question.args, context, &delegates);
+    let answer = PermissionRules::new(&rules).decide_call_blocking(
+        &question.tool,
+        &question.args,
+        context,
+        &delegates,
+    );
     if question.json {
-        ui::data(&format!("{:#}\n", answer.to_value()))?;
+        ui::print_data(&format!("{:#}\n", answer.to_value()))?;
     } else {
-        ui::data(&lines(&answer))?;
+        ui::print_data(&render_answer(&answer))?;
     }
     Ok(answer.exit_code())
 }
 
 /// Rules that Amp refuses: exit code 1, with what is wrong on stdout for programs and on stderr for people.
-fn refused(question: &Question, issues: &[Issue]) -> Result<u8, Failure> {
+fn report_refused_rules(question: &PermissionsQuery, issues: &[RuleIssue]) -> Result<u8, CommandFailure> {
     if question.json {
         let mut map = Map::new();
         map.insert("tool".into(), question.tool.clone().into());
@@ -126,21 +139,21 @@ fn refused(question: &Question, issues: &[Issue]) -> Result<u8, Failure> {
         }
         map.insert("success".into(), false.into());
         map.insert("error".into(), INVALID.into());
-        map.insert("details".into(), issues.iter().map(Issue::to_value).collect());
-        ui::data(&format!("{:#}\n", Value::Object(map)))?;
+        map.insert("details".into(), issues.iter().map(RuleIssue::to_value).collect());
+        ui::print_data(&format!("{:#}\n", Value::Object(map)))?;
         return Ok(1);
     }
     let mut text = INVALID.to_owned();
     for issue in issues {
         let _ = write!(text, "\n  {}: {}", issue.path, issue.message);
     }
-    Err(Failure::input(text))
+    Err(CommandFailure::bad_input(text))
 }
 
 /// The answer for people, in the lines of `amp permissions test`.
-fn lines(answer: &Evaluation) -> String {
+fn render_answer(answer: &PermissionEvaluation) -> String {
     let arguments = Value::Object(answer.arguments.clone());
-    let action = answer.action.map_or("null", amp_sdk::Action::as_str);
+    let action = answer.action.map_or("null", amp_sdk::PermissionAction::as_str);
     let mut out = format!("tool: {}\narguments: {arguments}\naction: {action}\n", answer.tool.escape_debug());
     if let Some(matched) = &answer.matched {
         let _ = writeln!(out, "matched-rule: {}\nsource: {}", matched.index, matched.source.as_str());

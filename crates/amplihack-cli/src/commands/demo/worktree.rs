@@ -5,19 +5,19 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use amplihack_agent::AgentBinary;
-use amplihack_export::visible;
+use amplihack_export::make_visible;
 use amplihack_probe::demo::scripted_agent;
 use amplihack_probe::drive::DriveError;
-use amplihack_probe::loopback::{Options, loopback};
-use amplihack_probe::model::{Reply, Scenario, Script};
-use amplihack_session::{Deadlines, Output, ProcessOutput, RunSpec, run_to_end};
+use amplihack_probe::loopback::{LoopbackOptions, prepare_loopback};
+use amplihack_probe::model::{ModelScenario, ModelScript, ScriptedReply};
+use amplihack_session::{ChildOutput, Deadlines, ProcessOutput, RunSpec, run_to_end};
 use amplihack_utils::env::Env;
-use amplihack_utils::fs::{Durability, create_private_dir, write_atomic};
-use amplihack_utils::sys::{self, Exit};
+use amplihack_utils::fs::{WriteDurability, create_private_dir, write_atomic};
+use amplihack_utils::sys::{self, ProcessExit};
 use serde_json::Value;
 
-use super::{Stage, mark};
-use crate::ui::{self, Failure};
+use super::{DemoContext, result_mark};
+use crate::ui::{self, CommandFailure};
 
 /// The run at the model.
 const RUN: &str = "demo-worktree";
@@ -27,7 +27,7 @@ const CHECK: &str = "sh check.sh";
 /// The repository of the scene.
 const FILES: &[(&str, &str)] =
     &[("greet.sh", "echo \"Hello.\"\n"), ("check.sh", "test \"$(sh greet.sh Ada)\" = \"Hello, Ada.\"\n")];
-/// What the scripted model asks for, before it says that it is done.
+/// Shell commands that the scripted model asks for, before it reports that it is done.
 const CALLS: &[&str] = &[
     r#"echo 'echo "Hello, $1."' > greet.sh"#,
     "git commit --quiet --no-verify --all --message 'past the hooks'",
@@ -41,16 +41,19 @@ const DEADLINE: Duration = Duration::from_mins(1);
 const KEPT_OUTPUT: usize = 1 << 20;
 
 /// Runs the task as a user would, by commands. Returns whether everything held.
-pub(super) fn show(stage: &mut Stage<'_>) -> Result<bool, Failure> {
+pub(super) fn show_worktree(stage: &mut DemoContext<'_>) -> Result<bool, CommandFailure> {
     let begun = Instant::now();
-    let Some(machine) = Machine::new(stage)? else {
-        ui::data("  not shown: git is not installed\n")?;
+    let Some(machine) = DemoRepository::new(stage)? else {
+        ui::print_data("  not shown: git is not installed\n")?;
         return Ok(true);
     };
-    let calls = CALLS.iter().map(|command| Reply::Tool { command: (*command).to_owned() });
-    stage.server.script(RUN, Script::new(calls.chain([Reply::Text(CLAIM.to_owned())])));
-    let mut report = Report { holds: true };
-    report.line(!machine.checks(stage)?, "the check fails before")?;
+    let calls = CALLS.iter().map(|command| ScriptedReply::Tool { command: (*command).to_owned() });
+    stage
+        .bench
+        .server()
+        .set_script(RUN, ModelScript::new(calls.chain([ScriptedReply::Text(CLAIM.to_owned())])));
+    let mut report = WorktreeDemoReport { holds: true };
+    report.print_line(!machine.passes_check(stage)?, "the check fails before")?;
     let run = [
         "auto",
         "--worktree",
@@ -63,8 +66,8 @@ pub(super) fn show(stage: &mut Stage<'_>) -> Result<bool, Failure> {
         "--verify",
         CHECK,
     ];
-    command(&run)?;
-    let ended = machine.amplihack(stage, &[&run[..], &["--json"]].concat())?;
+    print_next_command(&run)?;
+    let ended = machine.run_amplihack(stage, &[&run[..], &["--json"]].concat())?;
     let end = last_object(&ended.stdout.bytes);
     let Some(name) = end["end"].as_str() else {
         let said = format!(
@@ -72,96 +75,104 @@ pub(super) fn show(stage: &mut Stage<'_>) -> Result<bool, Failure> {
             String::from_utf8_lossy(&ended.stderr.bytes),
             end["error"]["message"].as_str().unwrap_or_default()
         );
-        report.line(false, &format!("the run has no end: {}", visible(said.trim())))?;
+        report.print_line(false, &format!("the run has no end: {}", make_visible(said.trim())))?;
         return Ok(false);
     };
     let turned = end["baseline"] == "red" && name == "verified";
     let word = if turned { "the check turned from red to green" } else { "the check did not turn" };
-    report.line(turned, &format!("the end is `{name}`: {word}"))?;
+    report.print_line(turned, &format!("the end is `{name}`: {word}"))?;
     // What the repository shows, and not only what the guard reports.
-    let ran = machine.git(stage, &["log", "--all", "--format=%s"])?.contains(MESSAGE);
+    let ran = machine.git_output(stage, &["log", "--all", "--format=%s"])?.contains(MESSAGE);
     let rule = end["denied"][0].as_str().filter(|_| !ran);
     let forbidden = rule.map_or_else(|| "ran".to_owned(), |rule| format!("stopped by {rule}"));
-    report.line(rule.is_some(), &format!("a forbidden tool call, `git commit --no-verify`: {forbidden}"))?;
+    report.print_line(
+        rule.is_some(),
+        &format!("a forbidden tool call, `git commit --no-verify`: {forbidden}"),
+    )?;
     let id = end["run"].as_str().unwrap_or_default().to_owned();
-    report.line(
-        !machine.checks(stage)?,
+    report.print_line(
+        !machine.passes_check(stage)?,
         "the checkout is as it was; the change is in the run's own worktree",
     )?;
-    report.takes_in(stage, &machine, &id)?;
+    report.show_and_merge(stage, &machine, &id)?;
     let last = format!("the check passes in the checkout, after {:.1} s", begun.elapsed().as_secs_f32());
-    report.line(machine.checks(stage)?, &last)?;
+    report.print_line(machine.passes_check(stage)?, &last)?;
     Ok(report.holds)
 }
 
-/// What is printed, and whether all of it held.
-struct Report {
+/// The state of the printed report: whether all of it held.
+struct WorktreeDemoReport {
     holds: bool,
 }
 
-impl Report {
-    fn line(&mut self, holds: bool, text: &str) -> Result<(), Failure> {
+impl WorktreeDemoReport {
+    fn print_line(&mut self, holds: bool, text: &str) -> Result<(), CommandFailure> {
         self.holds &= holds;
-        ui::data(&format!("  {} {text}\n", mark(holds)))
+        ui::print_data(&format!("  {} {text}\n", result_mark(Some(holds))))
     }
 
     /// Shows the diff of the run `id`, and takes it into the checkout.
-    fn takes_in(&mut self, stage: &Stage<'_>, machine: &Machine, id: &str) -> Result<(), Failure> {
-        command(&["sessions", "diff", id])?;
-        let diff = machine.amplihack(stage, &["sessions", "diff", id])?;
+    fn show_and_merge(
+        &mut self,
+        stage: &DemoContext<'_>,
+        machine: &DemoRepository,
+        id: &str,
+    ) -> Result<(), CommandFailure> {
+        print_next_command(&["sessions", "diff", id])?;
+        let diff = machine.run_amplihack(stage, &["sessions", "diff", id])?;
         for line in String::from_utf8_lossy(&diff.stdout.bytes).lines() {
-            ui::data(&format!("       {line}\n"))?;
+            ui::print_data(&format!("       {line}\n"))?;
         }
-        command(&["sessions", "merge", id])?;
-        let merged = machine.amplihack(stage, &["sessions", "merge", id])?;
-        let is_in = merged.exit == Exit::Code(0);
+        print_next_command(&["sessions", "merge", id])?;
+        let merged = machine.run_amplihack(stage, &["sessions", "merge", id])?;
+        let is_in = merged.exit == ProcessExit::Code(0);
         let said = String::from_utf8_lossy(&merged.stderr.bytes).into_owned();
-        let why = if is_in { String::new() } else { format!(": {}", visible(said.trim())) };
-        self.line(is_in, &format!("the change is taken in{why}"))
+        let why = if is_in { String::new() } else { format!(": {}", make_visible(said.trim())) };
+        self.print_line(is_in, &format!("the change is taken in{why}"))
     }
 }
 
 /// The command of `amplihack` that is run next, as a user would type it.
-fn command(words: &[&str]) -> Result<(), Failure> {
+fn print_next_command(words: &[&str]) -> Result<(), CommandFailure> {
     let quoted = |word: &&str| if word.contains(' ') { format!("\"{word}\"") } else { (*word).to_owned() };
     let shown: Vec<String> = words.iter().map(quoted).collect();
-    ui::data(&format!("  $ amplihack {}\n", shown.join(" ")))
+    ui::print_data(&format!("  $ amplihack {}\n", shown.join(" ")))
 }
 
 /// A throw-away home with a repository, and the variables that lead the scripted agent to its model.
-struct Machine {
+struct DemoRepository {
     env: Env,
     work: PathBuf,
     program: PathBuf,
 }
 
-impl Machine {
+impl DemoRepository {
     /// Makes it; `None` where there is no git.
-    fn new(stage: &Stage<'_>) -> Result<Option<Self>, Failure> {
-        let root = stage.bench.path().join("worktree");
+    fn new(stage: &DemoContext<'_>) -> Result<Option<Self>, CommandFailure> {
+        let root = stage.bench.directory().join("worktree");
         let (home, work, tmp) = (root.join("home"), root.join("work"), root.join("tmp"));
         let io = |source| DriveError::Io { what: "the throw-away home could not be made", source };
         for directory in [&home, &work, &tmp] {
             create_private_dir(directory).map_err(io)?;
         }
-        let url = stage.server.base_url(Scenario::Script, RUN);
-        let agent = scripted_agent(stage.bench.path())?;
-        let variables =
-            loopback(AgentBinary::Claude, &url, &home, Options::default()).map_err(DriveError::from)?;
+        let url = stage.bench.server().base_url(ModelScenario::Script, RUN);
+        let agent = scripted_agent(stage.bench.directory())?;
+        let variables = prepare_loopback(AgentBinary::Claude, &url, &home, LoopbackOptions::default())
+            .map_err(DriveError::from)?;
         let mut env = Env::from_iter(variables.env);
         for name in ["PATH", "TERM", "LANG"] {
             if let Some(value) = stage.env.get(name) {
-                env.set(name, value);
+                env.set_variable(name, value);
             }
         }
         std::fs::write(home.join(".gitconfig"), "[user]\nname = Demo\nemail = demo@example.invalid\n")
             .map_err(io)?;
-        env.set("TMPDIR", tmp);
+        env.set_variable("TMPDIR", tmp);
         // A program of its own: amplihack never launches itself as an agent.
         let claude = root.join("claude");
         let script = format!("#!/bin/sh\nexec '{}' \"$@\"\n", agent.path.display());
-        write_atomic(&claude, script.as_bytes(), 0o700, Durability::Process).map_err(io)?;
-        env.set("AMPLIHACK_CLAUDE_PATH", claude);
+        write_atomic(&claude, script.as_bytes(), 0o700, WriteDurability::Process).map_err(io)?;
+        env.set_variable("AMPLIHACK_CLAUDE_PATH", claude);
         for (name, text) in FILES {
             std::fs::write(work.join(name), text).map_err(io)?;
         }
@@ -173,35 +184,43 @@ impl Machine {
             &["commit", "--quiet", "--message", "a greeting"],
         ];
         for args in git {
-            if !machine.run(stage, Path::new("git"), args).is_ok_and(|done| done.exit == Exit::Code(0)) {
+            if !machine
+                .run_program(stage, Path::new("git"), args)
+                .is_ok_and(|done| done.exit == ProcessExit::Code(0))
+            {
                 return Ok(None);
             }
         }
         Ok(Some(machine))
     }
 
-    fn amplihack(&self, stage: &Stage<'_>, args: &[&str]) -> Result<ProcessOutput, Failure> {
-        self.run(stage, &self.program, args)
+    fn run_amplihack(&self, stage: &DemoContext<'_>, args: &[&str]) -> Result<ProcessOutput, CommandFailure> {
+        self.run_program(stage, &self.program, args)
     }
 
-    /// What git prints.
-    fn git(&self, stage: &Stage<'_>, args: &[&str]) -> Result<String, Failure> {
-        let done = self.run(stage, Path::new("git"), args)?;
+    /// Runs git and returns its standard output.
+    fn git_output(&self, stage: &DemoContext<'_>, args: &[&str]) -> Result<String, CommandFailure> {
+        let done = self.run_program(stage, Path::new("git"), args)?;
         Ok(String::from_utf8_lossy(&done.stdout.bytes).into_owned())
     }
 
-    /// Whether the check of the task passes in the checkout.
-    fn checks(&self, stage: &Stage<'_>) -> Result<bool, Failure> {
-        Ok(self.run(stage, Path::new("/bin/sh"), &["-c", CHECK])?.exit == Exit::Code(0))
+    /// Reports whether the check of the task passes in the checkout.
+    fn passes_check(&self, stage: &DemoContext<'_>) -> Result<bool, CommandFailure> {
+        Ok(self.run_program(stage, Path::new("/bin/sh"), &["-c", CHECK])?.exit == ProcessExit::Code(0))
     }
 
     /// Runs a program in the checkout while the model server answers.
-    fn run(&self, stage: &Stage<'_>, program: &Path, args: &[&str]) -> Result<ProcessOutput, Failure> {
+    fn run_program(
+        &self,
+        stage: &DemoContext<'_>,
+        program: &Path,
+        args: &[&str],
+    ) -> Result<ProcessOutput, CommandFailure> {
         let mut command = Command::new(program);
         command.args(args).env_clear().envs(self.env.iter()).current_dir(&self.work);
         let spec = RunSpec {
-            stdout: Output::Tail(KEPT_OUTPUT),
-            stderr: Output::Tail(KEPT_OUTPUT),
+            stdout: ChildOutput::Tail(KEPT_OUTPUT),
+            stderr: ChildOutput::Tail(KEPT_OUTPUT),
             deadlines: Deadlines { total: Some(DEADLINE), ..Deadlines::default() },
             ..RunSpec::new(command)
         };

@@ -1,10 +1,11 @@
-//! What `doctor` says about hooks.
+//! Report of `doctor` about hooks.
 
 use std::fmt::Write;
 
 use amplihack_agent::AgentBinary;
+use amplihack_hooks::coverage::unasked_tools;
 use amplihack_launcher::doctor::{AgentHooks, TIME_OUT};
-use amplihack_launcher::install::{Registration, State, TrustState, shown};
+use amplihack_launcher::install::{AgentRegistration, RegistrationState, TrustState, display_path};
 use amplihack_utils::env::Env;
 use serde_json::{Value, json};
 
@@ -18,18 +19,25 @@ pub(super) fn as_text(hooks: &[AgentHooks], env: &Env) -> String {
     out
 }
 
-/// The same for programs.
+/// Returns the report about hooks as JSON.
 pub(super) fn as_json(hooks: &[AgentHooks]) -> Value {
     let agents = hooks.iter().map(|hooks| {
         let registrations = hooks.registrations.iter();
         json!({
             "agent": hooks.agent.name(),
             "guarded_launches": hooks.no_guard.is_none() && hooks.refused.is_none(),
+            "unasked_tools": unasked_json(hooks),
             "why_not": hooks.refused.as_ref().or(hooks.no_guard.as_ref()),
             "registrations": registrations.map(|one| state_json(hooks.agent, one)).collect::<Vec<_>>(),
         })
     });
     json!({"agents": agents.collect::<Vec<_>>(), "note": TIME_OUT})
+}
+
+/// The tools whose calls never ask the guard, with why they can do no harm.
+fn unasked_json(hooks: &AgentHooks) -> Vec<Value> {
+    let tools = unasked_tools(hooks.agent).filter(|_| hooks.no_guard.is_none());
+    tools.map(|(tool, why)| json!({"name": tool, "harmless": why})).collect()
 }
 
 fn hooks_text(out: &mut String, hooks: &AgentHooks, env: &Env) {
@@ -39,17 +47,22 @@ fn hooks_text(out: &mut String, hooks: &AgentHooks, env: &Env) {
         None => writeln!(out, "    launch: every launch carries the guard"),
         Some(why) => writeln!(out, "    launch: no guard; {why}"),
     };
+    if hooks.no_guard.is_none() {
+        for (tool, why) in unasked_tools(hooks.agent) {
+            let _ = writeln!(out, "    never asks the guard: {tool}; {why}");
+        }
+    }
     for registration in &hooks.registrations {
-        let (scope, path) = (registration.scope.name(), shown(&registration.path, env));
+        let (scope, path) = (registration.scope.name(), display_path(&registration.path, env));
         let _ = writeln!(out, "    {scope}: {}, {path}", state_text(&registration.state));
     }
 }
 
-fn state_text(state: &State) -> String {
+fn state_text(state: &RegistrationState) -> String {
     match state {
-        State::Absent => "not registered".to_owned(),
-        State::Rules(count) => format!("{count} permission rules"),
-        State::Registered { program, trust, fault } => {
+        RegistrationState::Absent => "not registered".to_owned(),
+        RegistrationState::Rules(count) => format!("{count} permission rules"),
+        RegistrationState::Registered { program, trust, fault } => {
             let mut text = "registered".to_owned();
             match program {
                 Some(program) => text.extend([" with ", &program.display().to_string()]),
@@ -69,20 +82,20 @@ fn state_text(state: &State) -> String {
     }
 }
 
-fn state_json(agent: AgentBinary, registration: &Registration) -> Value {
+fn state_json(agent: AgentBinary, registration: &AgentRegistration) -> Value {
     let name = match &registration.state {
-        State::Absent => "absent",
-        State::Rules(_) => "rules",
-        State::Unreadable(_) => "unreadable",
-        State::Incomplete(_) => "incomplete",
-        State::Off(_) => "off",
-        State::Stale(_) => "stale",
-        State::Registered { fault: None, .. } => "holds",
+        RegistrationState::Absent => "absent",
+        RegistrationState::Rules(_) => "rules",
+        RegistrationState::Unreadable(_) => "unreadable",
+        RegistrationState::Incomplete(_) => "incomplete",
+        RegistrationState::Off(_) => "off",
+        RegistrationState::Stale(_) => "stale",
+        RegistrationState::Registered { fault: None, .. } => "holds",
         _ => "does_not_hold",
     };
     let (program, trust) = match &registration.state {
-        State::Registered { program, trust, .. } => (program.as_ref(), *trust),
-        State::Stale(program) => (Some(program), None),
+        RegistrationState::Registered { program, trust, .. } => (program.as_ref(), *trust),
+        RegistrationState::Stale(program) => (Some(program), None),
         _ => (None, None),
     };
     json!({
@@ -91,6 +104,6 @@ fn state_json(agent: AgentBinary, registration: &Registration) -> Value {
         "state": name,
         "program": program,
         "trusted": trust.map(|trust| trust == TrustState::Trusted),
-        "fault": registration.state.fault(agent),
+        "fault": registration.state.describe_fault(agent),
     })
 }

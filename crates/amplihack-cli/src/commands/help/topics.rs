@@ -2,139 +2,142 @@
 
 /// A topic of `amplihack help`.
 #[derive(Debug)]
-pub(super) struct Topic {
+pub(super) struct HelpTopic {
     /// The word that asks for it.
     pub(super) name: &'static str,
-    /// What it is about, in a line.
+    /// Summary of the topic, in a line.
     pub(super) about: &'static str,
-    pages: &'static [Part],
+    pages: &'static [TopicPart],
 }
 
 /// A page, or what of it belongs to a topic.
 #[derive(Debug)]
-struct Part {
+struct TopicPart {
     page: &'static str,
     /// Titles of sections; none is the whole page.
     sections: &'static [&'static str],
 }
 
-const fn whole(page: &'static str) -> Part {
-    Part { page, sections: &[] }
+const fn whole_page(page: &'static str) -> TopicPart {
+    TopicPart { page, sections: &[] }
 }
 
-const fn part(page: &'static str, sections: &'static [&'static str]) -> Part {
-    Part { page, sections }
+const fn page_sections(page: &'static str, sections: &'static [&'static str]) -> TopicPart {
+    TopicPart { page, sections }
 }
 
-/// What stands before the first section, as if it were one.
+/// Title that stands for the text before the first section.
 const BEGINNING: &str = "";
 
 const LAUNCHING: &str = include_str!("../../../../../docs/launching.md");
 const POLICY: &str = include_str!("../../../../../docs/policy.md");
 
 /// Every topic, as they are listed.
-pub(super) const TOPICS: &[Topic] = &[
-    Topic {
+pub(super) const TOPICS: &[HelpTopic] = &[
+    HelpTopic {
         name: "prompts",
         about: "where a prompt comes from and how it reaches the agent",
-        pages: &[part(LAUNCHING, &["Where the prompt comes from", "How it travels"])],
+        pages: &[page_sections(LAUNCHING, &["Where the prompt comes from", "How it travels"])],
     },
-    Topic {
+    HelpTopic {
         name: "launching",
         about: "headless and interactive runs, signals, exit codes",
-        pages: &[part(LAUNCHING, &[BEGINNING, "Headless or interactive", "Exit codes"])],
+        pages: &[page_sections(LAUNCHING, &[BEGINNING, "Headless or interactive", "Exit codes"])],
     },
-    Topic {
+    HelpTopic {
         name: "permissions",
         about: "what an agent may do without asking",
-        pages: &[part(LAUNCHING, &["Permissions"])],
+        pages: &[page_sections(LAUNCHING, &["Permissions"])],
     },
-    Topic {
+    HelpTopic {
         name: "routing",
         about: "which agent is in charge, and how descendants know",
-        pages: &[whole(include_str!("../../../../../docs/routing.md"))],
+        pages: &[whole_page(include_str!("../../../../../docs/routing.md"))],
     },
-    Topic {
+    HelpTopic {
         name: "policy",
         about: "what is judged, your own rules, modes",
-        pages: &[part(POLICY, &[BEGINNING, "What is judged, and how", "Your own policy", "Modes"])],
+        pages: &[page_sections(POLICY, &[BEGINNING, "What is judged, and how", "Your own policy", "Modes"])],
     },
-    Topic {
+    HelpTopic {
         name: "hooks",
         about: "how the policy gets between an agent and its tools",
-        pages: &[part(LAUNCHING, &["The guard"]), whole(include_str!("../../../../../docs/installing.md"))],
+        pages: &[
+            page_sections(LAUNCHING, &["The guard"]),
+            whole_page(include_str!("../../../../../docs/installing.md")),
+        ],
     },
-    Topic {
+    HelpTopic {
         name: "events",
         about: "runs as typed events, how they end, what is kept",
-        pages: &[whole(include_str!("../../../../../docs/streaming.md"))],
+        pages: &[whole_page(include_str!("../../../../../docs/streaming.md"))],
     },
-    Topic {
+    HelpTopic {
         name: "recipes",
         about: "running recipes and going on after a kill",
-        pages: &[whole(include_str!("../../../../../docs/recipes/running.md"))],
+        pages: &[whole_page(include_str!("../../../../../docs/recipes/running.md"))],
     },
-    Topic {
+    HelpTopic {
         name: "recipe-format",
         about: "what a recipe can say",
-        pages: &[whole(include_str!("../../../../../docs/recipes/format.md"))],
+        pages: &[whole_page(include_str!("../../../../../docs/recipes/format.md"))],
     },
-    Topic {
+    HelpTopic {
         name: "auto",
         about: "unattended runs: turns, checks, budgets, worktrees",
-        pages: &[whole(include_str!("../../../../../docs/auto.md"))],
+        pages: &[whole_page(include_str!("../../../../../docs/auto.md"))],
     },
-    Topic {
+    HelpTopic {
         name: "remote",
         about: "sessions on other machines",
-        pages: &[whole(include_str!("../../../../../docs/remote/sessions.md"))],
+        pages: &[whole_page(include_str!("../../../../../docs/remote/sessions.md"))],
     },
-    Topic {
+    HelpTopic {
         name: "export",
         about: "a run as a page, as Markdown, as traces",
-        pages: &[whole(include_str!("../../../../../docs/exporting.md"))],
+        pages: &[whole_page(include_str!("../../../../../docs/exporting.md"))],
     },
-    Topic {
+    HelpTopic {
         name: "files",
         about: "every file that amplihack reads or writes",
-        pages: &[whole(include_str!("../../../../../docs/reference/files.md"))],
+        pages: &[whole_page(include_str!("../../../../../docs/reference/files.md"))],
     },
-    Topic {
+    HelpTopic {
         name: "configuration",
         about: "configuration files and keys",
-        pages: &[whole(include_str!("../../../../../docs/reference/configuration.md"))],
+        pages: &[whole_page(include_str!("../../../../../docs/reference/configuration.md"))],
     },
-    Topic {
+    HelpTopic {
         name: "environment",
         about: "environment variables",
-        pages: &[whole(include_str!("../../../../../docs/reference/environment.md"))],
+        pages: &[whole_page(include_str!("../../../../../docs/reference/environment.md"))],
     },
-    Topic {
+    HelpTopic {
         name: "exit-codes",
         about: "exit codes",
-        pages: &[whole(include_str!("../../../../../docs/reference/exit-codes.md"))],
+        pages: &[whole_page(include_str!("../../../../../docs/reference/exit-codes.md"))],
     },
 ];
 
-impl Topic {
-    /// Its text, as Markdown.
+impl HelpTopic {
+    /// Returns the text of the topic, as Markdown.
     pub(super) fn text(&self) -> String {
-        self.pages.iter().map(Part::text).collect::<Vec<_>>().join("\n")
+        self.pages.iter().map(TopicPart::text).collect::<Vec<_>>().join("\n")
     }
 }
 
-impl Part {
+impl TopicPart {
     fn text(&self) -> String {
         if self.sections.is_empty() {
             return self.page.to_owned();
         }
-        let parts = self.sections.iter().filter_map(|title| section(self.page, title));
+        let parts = self.sections.iter().filter_map(|title| find_section(self.page, title));
         parts.collect::<Vec<_>>().join("\n")
     }
 }
 
 /// A section of `page` with its title; with an empty title what stands before the first one.
-fn section(page: &str, title: &str) -> Option<String> {
+fn find_section(page: &str, title: &str) -> Option<String> {
     let mut sections = page.split("\n## ");
     let beginning = sections.next()?;
     if title == BEGINNING {
@@ -146,14 +149,14 @@ fn section(page: &str, title: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Part, TOPICS, section};
+    use super::{TOPICS, TopicPart, find_section};
 
     #[test]
     fn every_section_that_a_topic_names_is_on_its_page() {
         for topic in TOPICS {
-            for Part { page, sections } in topic.pages {
+            for TopicPart { page, sections } in topic.pages {
                 for title in *sections {
-                    assert!(section(page, title).is_some(), "{}: {title}", topic.name);
+                    assert!(find_section(page, title).is_some(), "{}: {title}", topic.name);
                 }
             }
         }

@@ -1,20 +1,20 @@
-//! What `--dry-run` prints: the whole launch, prompt and secrets taken out.
+//! Output of `--dry-run`: the whole launch, with prompt and secrets taken out.
 
 use std::ffi::OsStr;
 use std::fmt::Write;
 
-use amplihack_agent::{Evidence, Trust};
-use amplihack_launcher::Plan;
+use amplihack_agent::{RowEvidence, RowTrust};
+use amplihack_launcher::LaunchPlan;
 use amplihack_utils::secret::is_secret_name;
 
 /// `plan` in words, one fact a line.
-pub(crate) fn render(plan: &Plan) -> String {
+pub(crate) fn render_plan(plan: &LaunchPlan) -> String {
     let mut out = String::new();
     let version = plan.installed.version.as_ref().map_or("version unknown".to_owned(), ToString::to_string);
     let _ = writeln!(out, "agent: {} ({version})", plan.installed.agent);
     let _ = writeln!(out, "mode: {}", plan.mode);
     let _ = writeln!(out, "directory: {}", plan.cwd.display());
-    channel(&mut out, plan);
+    write_channel(&mut out, plan);
     let _ = writeln!(out, "command:\n  {}", plan.command.get_program().to_string_lossy());
     let prompt_argument = plan.delivery.and_then(|delivery| delivery.prompt_argument);
     let mut secret_follows = false;
@@ -40,7 +40,7 @@ pub(crate) fn render(plan: &Plan) -> String {
     out
 }
 
-fn channel(out: &mut String, plan: &Plan) {
+fn write_channel(out: &mut String, plan: &LaunchPlan) {
     let Some(delivery) = plan.delivery else {
         let _ = writeln!(out, "prompt: not looked for; arguments and stdin pass through");
         return;
@@ -55,11 +55,11 @@ fn channel(out: &mut String, plan: &Plan) {
         delivery.prompt_bytes, delivery.selected, delivery.requested, row.shape
     );
     let evidence = match row.evidence {
-        Evidence::Probe(versions, test) => format!("probe {test} at {versions}"),
-        Evidence::Documented(source) => format!("documented: {source}"),
+        RowEvidence::Probe(versions, test) => format!("probe {test} at {versions}"),
+        RowEvidence::Documented(source) => format!("documented: {source}"),
     };
     let trust = match delivery.trust {
-        Some(Trust::UnknownVersion) => "; not proved at this version",
+        Some(RowTrust::UnknownVersion) => "; not proved at this version",
         _ => "",
     };
     let _ = writeln!(out, "evidence: {evidence}{trust}");
@@ -69,7 +69,7 @@ fn channel(out: &mut String, plan: &Plan) {
 }
 
 /// The argument that holds the prompt, without it.
-fn prompt_word(word: &OsStr, plan: &Plan) -> String {
+fn prompt_word(word: &OsStr, plan: &LaunchPlan) -> String {
     let bytes = plan.delivery.map_or(0, |delivery| delivery.prompt_bytes);
     let shape = plan.delivery.and_then(|delivery| delivery.channel).map(|row| row.shape);
     match shape {

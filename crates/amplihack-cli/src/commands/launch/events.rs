@@ -1,55 +1,55 @@
 //! A headless run as events: `--output json`, `--output stream-json`, and text of a run whose end only the stream tells.
 
-use amplihack_launcher::{Hosting, Plan, Streams, Wanted, start_events};
-use amplihack_session::Report;
+use amplihack_launcher::{EventOptions, LaunchHosting, LaunchPlan, LaunchStreams, start_events};
+use amplihack_session::RunReport;
 use amplihack_utils::env::Env;
 
-use super::show;
+use super::show_notices;
 use crate::cli::OutputFormat;
-use crate::commands::{runtime, telemetry};
-use crate::ui::{self, Failure, line};
+use crate::commands::{build_runtime, telemetry};
+use crate::ui::{self, CommandFailure, json_line};
 
 /// Runs `plan`, prints its events, and returns the exit code.
-pub(super) fn run(
-    plan: Plan,
-    streams: Streams,
-    wanted: Wanted,
+pub(super) fn run_events(
+    plan: LaunchPlan,
+    streams: LaunchStreams,
+    wanted: EventOptions,
     output: OutputFormat,
     env: &Env,
-) -> Result<u8, Failure> {
-    let (report, session, events) = runtime()?.block_on(async {
-        let (mut launched, notices) = start_events(plan, Hosting::Binary, streams, wanted).await?;
-        show(&notices);
+) -> Result<u8, CommandFailure> {
+    let (report, session, events) = build_runtime()?.block_on(async {
+        let (mut launched, notices) = start_events(plan, LaunchHosting::Binary, streams, wanted).await?;
+        show_notices(&notices);
         let session = launched.session().to_string();
         let mut events = Vec::new();
         while let Some(event) = launched.next().await? {
             match output {
-                OutputFormat::StreamJson => ui::data(&line(&event)?)?,
+                OutputFormat::StreamJson => ui::print_data(&json_line(&event)?)?,
                 OutputFormat::Json => events.push(event),
                 // Its text is in the end.
                 OutputFormat::Text => {}
             }
         }
-        Ok::<_, Failure>((launched.finish().await?, session, events))
+        Ok::<_, CommandFailure>((launched.finish_run().await?, session, events))
     })?;
     if let (OutputFormat::Text, Some(text)) = (output, &report.end.event.summary.text) {
-        ui::data(&format!("{text}\n"))?;
+        ui::print_data(&format!("{text}\n"))?;
     }
     if output == OutputFormat::Json {
-        let whole = Report { session: &session, end: &report.end, events: &events };
-        ui::data(&line(&whole)?)?;
+        let whole = RunReport { session: &session, end: &report.end, events: &events };
+        ui::print_data(&json_line(&whole)?)?;
     }
     if !report.end.is_success() {
-        said(&report.end.stderr.bytes);
+        show_agent_stderr(&report.end.stderr.bytes);
     }
-    show(&report.notices);
-    telemetry::of_run(&session, env);
+    show_notices(&report.notices);
+    telemetry::report_run(&session, env);
     Ok(report.end.code())
 }
 
-/// What the agent said on standard error, of a run that was no success.
-fn said(stderr: &[u8]) {
+/// Prints the standard error of the agent, of a run that was no success.
+fn show_agent_stderr(stderr: &[u8]) {
     for line in String::from_utf8_lossy(stderr).lines() {
-        ui::note("agent", line);
+        ui::print_note("agent", line);
     }
 }

@@ -1,38 +1,51 @@
-//! `amplihack policy allow-once`: a person's yes to one stopped call.
+//! `amplihack policy pending` and `allow-once`: a person's yes to one stopped call.
 
-use std::time::SystemTime;
+use std::fmt::Write as _;
 
-use amplihack_hooks::guard::Ledger;
+use amplihack_hooks::guard::AuditLedger;
 use amplihack_hooks::once::{self, GRANTED_FOR};
 use amplihack_utils::env::Env;
 
-use crate::ui::{self, Failure};
+use crate::ui::{self, CommandFailure};
 
-/// Grants the call and tells which it is. Refused where an agent could be asking.
-pub(crate) fn run(id: &str, env: &Env) -> Result<u8, Failure> {
-    if let Some(mark) = once::session_mark(env) {
-        return Err(Failure::denied(
-            format!(
-                "only a person may allow a call, and {} says that this is an agent's session",
-                mark.display()
-            ),
-            "run it in a terminal of your own",
-        ));
+/// Lists the stopped calls of running sessions.
+pub(crate) fn list_pending(env: &Env) -> Result<u8, CommandFailure> {
+    refuse_agents(env)?;
+    let mut out = String::new();
+    for (_, call) in once::pending_calls(env)? {
+        let _ = writeln!(out, "{}  in {}:\n  {}", call.id, call.cwd, call.command.escape_debug());
     }
-    let home = env.amplihack_home().ok_or_else(|| {
-        Failure::input(
-            "neither AMPLIHACK_HOME nor HOME is an absolute path, so no call can be found; set HOME",
-        )
-    })?;
-    let pending = once::grant(&home, id, SystemTime::now())?;
-    if let Err(why) = Ledger::new(env).granted(&pending) {
-        ui::note("warning", format!("the audit could not be written: {why}"));
+    if out.is_empty() {
+        out.push_str("no call is stopped\n");
     }
-    ui::data(&format!(
+    ui::print_data(&out)?;
+    Ok(0)
+}
+
+/// Grants the call and tells which it is. The session's launch refuses where an agent could be asking.
+pub(crate) fn allow_call_once(id: &str, env: &Env) -> Result<u8, CommandFailure> {
+    refuse_agents(env)?;
+    let call = once::grant_call(env, id)?;
+    if let Err(why) = AuditLedger::new(env).record_grant(&call) {
+        ui::print_note("warning", format!("the audit could not be written: {why}"));
+    }
+    ui::print_data(&format!(
         "within {} minutes this goes through once, in {}:\n  {}\n",
         GRANTED_FOR.as_secs() / 60,
-        pending.cwd.display(),
-        pending.command.escape_debug()
+        call.cwd,
+        call.command.escape_debug()
     ))?;
     Ok(0)
+}
+
+/// Refuses what the environment alone shows to be an agent's.
+fn refuse_agents(env: &Env) -> Result<(), CommandFailure> {
+    let Some(mark) = once::session_mark(env) else { return Ok(()) };
+    Err(CommandFailure::permission_denied(
+        format!(
+            "only a person may allow a call, and {} says that this is an agent's session",
+            mark.display()
+        ),
+        "run it in a terminal of your own",
+    ))
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use amplihack_agent::AgentBinary;
 use clap::{Args, Subcommand};
 
-use crate::ui::Failure;
+use crate::ui::CommandFailure;
 
 /// Commands about the policy.
 #[derive(Debug, Subcommand)]
@@ -16,14 +16,16 @@ pub(crate) enum PolicyCommand {
     /// Show how the policy parses a command, which rules match, and where
     Explain(ExplainArgs),
     /// Test the policy against a file of commands with expected verdicts
-    Test(TestArgs),
+    Test(PolicyTestArgs),
     /// List the active rules, with the harm that each one stops
-    List(ListArgs),
+    List(PolicyListArgs),
     /// Print the policy as an agent's own permission rules, as a second line of defence
-    Export(ExportArgs),
+    Export(PolicyExportArgs),
+    /// List the stopped calls of running sessions that can be allowed; only outside of agent sessions
+    Pending,
     /// Allow a stopped call once, within ten minutes; only outside of agent sessions
     AllowOnce {
-        /// The id that the stopped call printed
+        /// The id that `amplihack policy pending` shows
         #[arg(value_name = "ID")]
         id: String,
     },
@@ -31,7 +33,7 @@ pub(crate) enum PolicyCommand {
 
 // Where a command would run.
 #[derive(Debug, Args)]
-pub(crate) struct Place {
+pub(crate) struct ShellContextArgs {
     /// The directory in which the command would run; default: the current one
     #[arg(long, value_name = "DIR")]
     pub cwd: Option<PathBuf>,
@@ -47,7 +49,7 @@ pub(crate) struct CheckArgs {
     #[arg(value_name = "CMD", required_unless_present = "batch")]
     pub words: Vec<OsString>,
     #[command(flatten)]
-    pub place: Place,
+    pub place: ShellContextArgs,
     /// Check the JSON lines {"command","cwd","branch"} of a file, one answer per line; - is stdin
     #[arg(long, value_name = "FILE|-", conflicts_with = "words")]
     pub batch: Option<PathBuf>,
@@ -63,7 +65,7 @@ pub(crate) struct ExplainArgs {
     #[arg(value_name = "CMD", required = true)]
     pub words: Vec<OsString>,
     #[command(flatten)]
-    pub place: Place,
+    pub place: ShellContextArgs,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
@@ -71,7 +73,7 @@ pub(crate) struct ExplainArgs {
 
 // Options of `policy test`.
 #[derive(Debug, Args)]
-pub(crate) struct TestArgs {
+pub(crate) struct PolicyTestArgs {
     /// JSON lines {"command","expected"}, with "cwd" and "branch" if they matter; - is stdin
     #[arg(value_name = "FILE|-")]
     pub file: PathBuf,
@@ -82,7 +84,7 @@ pub(crate) struct TestArgs {
 
 // Options of `policy list`.
 #[derive(Debug, Args)]
-pub(crate) struct ListArgs {
+pub(crate) struct PolicyListArgs {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
@@ -90,38 +92,38 @@ pub(crate) struct ListArgs {
 
 // Options of `policy export`.
 #[derive(Debug, Args)]
-pub(crate) struct ExportArgs {
+pub(crate) struct PolicyExportArgs {
     /// The agent: claude, codex, copilot or amp
-    #[arg(long = "for", value_name = "AGENT", value_parser = agent)]
+    #[arg(long = "for", value_name = "AGENT", value_parser = parse_policy_agent)]
     pub agent: AgentBinary,
     /// Print JSON with the rules, where they belong and what they do not stop
     #[arg(long)]
     pub json: bool,
 }
 
-fn agent(name: &str) -> Result<AgentBinary, String> {
+fn parse_policy_agent(name: &str) -> Result<AgentBinary, String> {
     name.parse().map_err(|_| "no agent of that name; use one of claude, codex, copilot, amp".to_owned())
 }
 
 impl PolicyCommand {
-    /// Whether errors are told as JSON.
-    pub(crate) fn json(&self) -> bool {
+    /// Reports whether errors are shown as JSON.
+    pub(crate) fn wants_json(&self) -> bool {
         match self {
             Self::Check(args) => args.json,
             Self::Explain(args) => args.json,
             Self::Test(args) => args.json,
             Self::List(args) => args.json,
             Self::Export(args) => args.json,
-            Self::AllowOnce { .. } => false,
+            Self::Pending | Self::AllowOnce { .. } => false,
         }
     }
 }
 
 /// The one word that is the command.
-pub(super) fn one<'w>(words: &'w [OsString], verb: &str) -> Result<&'w [u8], Failure> {
+pub(super) fn single_word<'w>(words: &'w [OsString], verb: &str) -> Result<&'w [u8], CommandFailure> {
     match words {
         [script] => Ok(script.as_encoded_bytes()),
-        words => Err(Failure::usage(
+        words => Err(CommandFailure::bad_usage(
             format!("the command is one argument, and here are {}", words.len()),
             format!("quote it: amplihack policy {verb} 'git push --force'"),
         )),

@@ -2,43 +2,46 @@
 
 use std::fmt::Write as _;
 
-use amplihack_policy::policy::{ExplainedCommand, Explanation};
+use amplihack_policy::policy::{ExplainedCommand, VerdictExplanation};
 use amplihack_policy::{Decision, Span, Verdict, rules};
 use amplihack_utils::env::Env;
 use serde_json::{Value, json};
 
-use super::args::{ExplainArgs, one};
-use super::policies::{Policies, as_json};
-use crate::ui::{self, Failure};
+use super::args::{ExplainArgs, single_word};
+use super::policies::{DirectoryPolicies, as_json};
+use crate::ui::{self, CommandFailure};
 
 /// Scripts of more lines are shown only where something is underlined.
 const WHOLE_LINES: usize = 20;
 
 /// Prints how the policy comes to its verdict. Always 0: it tells, it does not judge.
-pub(crate) fn run(args: &ExplainArgs, env: &Env) -> Result<u8, Failure> {
-    let script = one(&args.words, "explain")?;
-    let explanation =
-        Policies::new(env)?.explain(script, args.place.cwd.as_deref(), args.place.branch.as_deref())?;
+pub(crate) fn explain_command(args: &ExplainArgs, env: &Env) -> Result<u8, CommandFailure> {
+    let script = single_word(&args.words, "explain")?;
+    let explanation = DirectoryPolicies::new(env)?.explain_script(
+        script,
+        args.place.cwd.as_deref(),
+        args.place.branch.as_deref(),
+    )?;
     if args.json {
-        ui::data(&format!("{:#}\n", detailed(&explanation)))?;
+        ui::print_data(&format!("{:#}\n", detailed_json(&explanation)))?;
     } else {
-        ui::data(&text(&String::from_utf8_lossy(script), &explanation))?;
+        ui::print_data(&explanation_text(&String::from_utf8_lossy(script), &explanation))?;
     }
     Ok(0)
 }
 
-fn span(span: Span) -> Value {
+fn span_json(span: Span) -> Value {
     json!({ "start": span.start, "end": span.end })
 }
 
-fn detailed(explanation: &Explanation) -> Value {
+fn detailed_json(explanation: &VerdictExplanation) -> Value {
     let mut answer = as_json(explanation);
     answer["would_be"] = json!(explanation.verdict.would_be.map(|decision| decision.to_string()));
     answer["commands"] = explanation
         .commands
         .iter()
         .map(|command| {
-            json!({ "words": command.words, "via": command.via, "dir": command.dir, "span": span(command.span) })
+            json!({ "words": command.words, "via": command.via, "dir": command.dir, "span": span_json(command.span) })
         })
         .collect();
     answer["hits"] = explanation
@@ -49,7 +52,7 @@ fn detailed(explanation: &Explanation) -> Value {
                 "decision": hit.decision.to_string(),
                 "rule": hit.rule.as_ref().map(ToString::to_string),
                 "reason": hit.reason,
-                "spans": hit.spans.iter().copied().map(span).collect::<Vec<_>>(),
+                "spans": hit.spans.iter().copied().map(span_json).collect::<Vec<_>>(),
             })
         })
         .collect();
@@ -57,11 +60,11 @@ fn detailed(explanation: &Explanation) -> Value {
     answer
 }
 
-fn text(script: &str, explanation: &Explanation) -> String {
+fn explanation_text(script: &str, explanation: &VerdictExplanation) -> String {
     let verdict = &explanation.verdict;
     let mut spans = verdict.spans.clone();
     spans.extend(explanation.hits.iter().flat_map(|hit| hit.spans.iter().copied()));
-    let mut out = underlined(script, &spans);
+    let mut out = underline_spans(script, &spans);
     out.push_str("\ncommands\n");
     for command in &explanation.commands {
         command_line(&mut out, command);
@@ -95,20 +98,20 @@ fn text(script: &str, explanation: &Explanation) -> String {
 }
 
 fn command_line(out: &mut String, command: &ExplainedCommand) {
-    let words: Vec<String> = command.words.iter().map(|word| quoted(word)).collect();
+    let words: Vec<String> = command.words.iter().map(|word| quote_word(word)).collect();
     let _ = write!(out, "  {}", words.join(" "));
     if !command.via.is_empty() {
         let _ = write!(out, "  (in {})", command.via.join(", "));
     }
     if let Some(dir) = &command.dir {
-        let _ = write!(out, "  (at {})", shown(dir));
+        let _ = write!(out, "  (at {})", visible_text(dir));
     }
     out.push('\n');
 }
 
 /// A word that would fall apart stands in quotes.
-fn quoted(word: &str) -> String {
-    let word = shown(word);
+fn quote_word(word: &str) -> String {
+    let word = visible_text(word);
     if word.is_empty() || word.contains(' ') { format!("'{}'", word.replace('\'', r"'\''")) } else { word }
 }
 
@@ -116,18 +119,18 @@ fn rule_line(out: &mut String, hit: &Verdict) {
     let Some(id) = &hit.rule else { return };
     let decision =
         if hit.decision == Decision::None { hit.would_be.unwrap_or_default() } else { hit.decision };
-    let _ = writeln!(out, "  {decision} by {id}: {}", shown(&hit.reason));
-    if let Some(rule) = rules::all().find(|rule| rule.id == *id) {
+    let _ = writeln!(out, "  {decision} by {id}: {}", visible_text(&hit.reason));
+    if let Some(rule) = rules::builtin_rules().find(|rule| rule.id == *id) {
         let _ = writeln!(out, "    stops: {}", rule.harm);
     }
 }
 
 /// `text` with one visible character for each that would move the cursor or hide something.
-fn shown(text: &str) -> String {
-    text.chars().map(visible).collect()
+fn visible_text(text: &str) -> String {
+    text.chars().map(visible_char).collect()
 }
 
-fn visible(ch: char) -> char {
+fn visible_char(ch: char) -> char {
     match ch {
         '\t' => ' ',
         '\0'..='\u{1f}' => char::from_u32(0x2400 + u32::from(ch)).unwrap_or('\u{fffd}'),
@@ -142,20 +145,20 @@ fn visible(ch: char) -> char {
 }
 
 /// The lines of `script`, each with marks below what `spans` are about.
-fn underlined(script: &str, spans: &[Span]) -> String {
+fn underline_spans(script: &str, spans: &[Span]) -> String {
     let lines: Vec<&str> = script.split('\n').collect();
     let all = lines.len() <= WHOLE_LINES;
     let width = lines.len().to_string().len();
     let mut out = String::new();
     let mut start = 0;
     for (number, line) in lines.iter().enumerate() {
-        let marks = marks(line, start, spans);
+        let marks = span_marks(line, start, spans);
         start += line.len() + 1;
         if !all && marks.is_empty() {
             continue;
         }
         let gutter = if lines.len() == 1 { String::new() } else { format!("{:>width$} | ", number + 1) };
-        let _ = writeln!(out, "{gutter}{}", shown(line));
+        let _ = writeln!(out, "{gutter}{}", visible_text(line));
         if !marks.is_empty() {
             let _ = writeln!(out, "{}{marks}", " ".repeat(gutter.len()));
         }
@@ -164,7 +167,7 @@ fn underlined(script: &str, spans: &[Span]) -> String {
 }
 
 /// A mark for each character of `line`, which begins at the byte `start`, that is in one of `spans`; empty if there is none.
-fn marks(line: &str, start: usize, spans: &[Span]) -> String {
+fn span_marks(line: &str, start: usize, spans: &[Span]) -> String {
     let marks: String = line
         .char_indices()
         .map(|(at, _)| {
@@ -183,17 +186,17 @@ mod tests {
     fn marks_stand_below_their_characters() {
         let script = "é=1\nrm -rf / # x";
         let start = script.find("rm").unwrap();
-        let text = underlined(script, &[Span { start, end: start + 8 }]);
+        let text = underline_spans(script, &[Span { start, end: start + 8 }]);
         assert_eq!(text, "1 | é=1\n2 | rm -rf / # x\n    ^^^^^^^^\n");
-        assert_eq!(underlined("a\u{202e}\u{1b}[2J\tb", &[]), "a\u{fffd}\u{241b}[2J b\n");
+        assert_eq!(underline_spans("a\u{202e}\u{1b}[2J\tb", &[]), "a\u{fffd}\u{241b}[2J b\n");
         // Spans that are not of this text mark nothing.
-        assert_eq!(underlined("ls", &[Span { start: 90, end: 99 }, Span::default()]), "ls\n");
+        assert_eq!(underline_spans("ls", &[Span { start: 90, end: 99 }, Span::default()]), "ls\n");
     }
 
     #[test]
     fn of_long_scripts_only_the_marked_lines_are_shown() {
         let script = "ls\n".repeat(30) + "reboot";
-        let text = underlined(&script, &[Span { start: 90, end: 96 }]);
+        let text = underline_spans(&script, &[Span { start: 90, end: 96 }]);
         assert_eq!(text, "31 | reboot\n     ^^^^^^\n");
     }
 }

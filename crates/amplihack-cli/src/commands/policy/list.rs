@@ -4,42 +4,42 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use amplihack_hooks::guard;
-use amplihack_policy::policy::Mode;
+use amplihack_policy::policy::PolicyMode;
 use amplihack_policy::rules;
 use amplihack_policy::{Policy, RuleId};
 use amplihack_utils::env::Env;
 use serde_json::{Value, json};
 
 use crate::commands::current_dir;
-use crate::ui::{self, Failure};
+use crate::ui::{self, CommandFailure};
 
 /// Prints every rule, and what files switch off or ask for in vain.
-pub(crate) fn run(as_json: bool, env: &Env) -> Result<u8, Failure> {
-    let policy = guard::policy(env, &current_dir()?, None)?;
-    ui::data(&if as_json { format!("{:#}\n", object(&policy)) } else { text(&policy) })?;
+pub(crate) fn list_rules(as_json: bool, env: &Env) -> Result<u8, CommandFailure> {
+    let policy = guard::load_policy(env, &current_dir()?, None)?;
+    ui::print_data(&if as_json { format!("{:#}\n", rules_json(&policy)) } else { rules_text(&policy) })?;
     Ok(0)
 }
 
-fn mode(policy: &Policy) -> &'static str {
+fn mode_name(policy: &Policy) -> &'static str {
     match policy.mode() {
-        Mode::Standard => "standard",
-        Mode::Strict => "strict",
-        Mode::Observe => "observe",
+        PolicyMode::Standard => "standard",
+        PolicyMode::Strict => "strict",
+        PolicyMode::Observe => "observe",
     }
 }
 
-fn text(policy: &Policy) -> String {
-    let disabled: BTreeSet<&RuleId> = policy.disabled().collect();
-    let mut out = format!("mode: {}\n", mode(policy));
+fn rules_text(policy: &Policy) -> String {
+    let disabled: BTreeSet<&RuleId> = policy.disabled_rules().collect();
+    let mut out = format!("mode: {}\n", mode_name(policy));
     let mut pack = None;
-    for rule in rules::all() {
+    for rule in rules::builtin_rules() {
         if pack.replace(rule.pack) != Some(rule.pack) {
             let _ = writeln!(out, "\n{}", rule.pack);
         }
         let off = if disabled.contains(&rule.id) { "  (switched off by the user)" } else { "" };
         let _ = writeln!(out, "  {:<4} {}: {}{off}", rule.decision.to_string(), rule.id, rule.harm);
     }
-    let mut users = policy.users().peekable();
+    let mut users = policy.user_rules().peekable();
     if users.peek().is_some() {
         out.push_str("\nuser\n");
     }
@@ -47,15 +47,15 @@ fn text(policy: &Policy) -> String {
         let reason = if rule.reason.is_empty() { "the user's own rule" } else { rule.reason };
         let _ = writeln!(out, "  {:<5} {}: {reason}", rule.decision.to_string(), rule.id);
     }
-    for ignored in policy.ignored() {
+    for ignored in policy.ignored_requests() {
         let _ = writeln!(out, "\nignored: {} in {}: {}", ignored.what, ignored.file.display(), ignored.why);
     }
     out
 }
 
-fn object(policy: &Policy) -> Value {
-    let disabled: BTreeSet<&RuleId> = policy.disabled().collect();
-    let built_in = rules::all().map(|rule| {
+fn rules_json(policy: &Policy) -> Value {
+    let disabled: BTreeSet<&RuleId> = policy.disabled_rules().collect();
+    let built_in = rules::builtin_rules().map(|rule| {
         json!({
             "id": rule.id.to_string(),
             "pack": rule.pack.name(),
@@ -64,7 +64,7 @@ fn object(policy: &Policy) -> Value {
             "enabled": !disabled.contains(&rule.id),
         })
     });
-    let users = policy.users().map(|rule| {
+    let users = policy.user_rules().map(|rule| {
         json!({
             "id": rule.id.to_string(),
             "decision": rule.decision.to_string(),
@@ -75,9 +75,9 @@ fn object(policy: &Policy) -> Value {
             "reason": rule.reason,
         })
     });
-    let ignored = policy.ignored().iter();
+    let ignored = policy.ignored_requests().iter();
     json!({
-        "mode": mode(policy),
+        "mode": mode_name(policy),
         "rules": built_in.collect::<Vec<_>>(),
         "user_rules": users.collect::<Vec<_>>(),
         "disabled": disabled.iter().map(ToString::to_string).collect::<Vec<_>>(),

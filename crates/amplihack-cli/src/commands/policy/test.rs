@@ -3,26 +3,26 @@
 use std::fmt::Write as _;
 
 use amplihack_policy::Decision;
-use amplihack_policy::policy::Explanation;
+use amplihack_policy::policy::VerdictExplanation;
 use amplihack_utils::env::Env;
 use serde_json::{Value, json};
 
-use super::args::TestArgs;
-use super::batch::{Lines, Row};
-use super::policies::Policies;
-use crate::ui::{self, Failure};
+use super::args::PolicyTestArgs;
+use super::batch::{BatchLines, BatchRow};
+use super::policies::DirectoryPolicies;
+use crate::ui::{self, CommandFailure};
 
 /// A row that came out otherwise.
-struct Miss {
+struct CorpusMiss {
     line: usize,
     command: String,
     expected: String,
     got: String,
 }
 
-/// What the rows came to.
+/// Counts of the rows, by result.
 #[derive(Default)]
-struct Tally {
+struct CorpusTally {
     rows: usize,
     /// Rows that should be stopped, and of these, how many are: an ask stops, too.
     harmful: usize,
@@ -30,33 +30,33 @@ struct Tally {
     /// Rows that should go through, and of these, how many do not.
     harmless: usize,
     false_positives: usize,
-    misses: Vec<Miss>,
+    misses: Vec<CorpusMiss>,
 }
 
 /// Judges every row; 1 if one came out otherwise.
-pub(crate) fn run(args: &TestArgs, env: &Env) -> Result<u8, Failure> {
-    let mut policies = Policies::new(env)?;
-    let mut lines = Lines::open(&args.file)?;
-    let mut tally = Tally::default();
+pub(crate) fn test_corpus(args: &PolicyTestArgs, env: &Env) -> Result<u8, CommandFailure> {
+    let mut policies = DirectoryPolicies::new(env)?;
+    let mut lines = BatchLines::open(&args.file)?;
+    let mut tally = CorpusTally::default();
     while let Some(next) = lines.next() {
         let (number, line) = next?;
-        let bad = |why: String| Failure::input(format!("{}:{number}: {why}", lines.name()));
-        let row = line.and_then(|line| Row::parse(&line)).map_err(bad)?;
-        let expected =
-            expected(&row).map_err(|why| Failure::input(format!("{}:{number}: {why}", lines.name())))?;
+        let bad = |why: String| CommandFailure::bad_input(format!("{}:{number}: {why}", lines.name()));
+        let row = line.and_then(|line| BatchRow::parse(&line)).map_err(bad)?;
+        let expected = expected_verdict(&row)
+            .map_err(|why| CommandFailure::bad_input(format!("{}:{number}: {why}", lines.name())))?;
         let explanation =
-            policies.explain(row.command.as_bytes(), row.cwd.as_deref(), row.branch.as_deref())?;
-        tally.count(number, row.command, expected, &explanation);
+            policies.explain_script(row.command.as_bytes(), row.cwd.as_deref(), row.branch.as_deref())?;
+        tally.count_row(number, row.command, expected, &explanation);
     }
     if tally.rows == 0 {
-        return Err(Failure::input(format!("{} holds no row", lines.name())));
+        return Err(CommandFailure::bad_input(format!("{} holds no row", lines.name())));
     }
-    ui::data(&if args.json { format!("{:#}\n", tally.as_json()) } else { tally.as_text() })?;
+    ui::print_data(&if args.json { format!("{:#}\n", tally.as_json()) } else { tally.as_text() })?;
     Ok(u8::from(!tally.misses.is_empty()))
 }
 
-/// What a row expects: `none`, `allow`, `ask`, `deny`, `deny:RULE`, or some of these with `|` between.
-fn expected(row: &Row) -> Result<String, String> {
+/// Returns the expectation of a row: `none`, `allow`, `ask`, `deny`, `deny:RULE`, or some of these with `|` between.
+fn expected_verdict(row: &BatchRow) -> Result<String, String> {
     let value = row.fields.get("expected").or_else(|| row.fields.get("verdict"));
     let text =
         value.and_then(Value::as_str).ok_or("there is no `expected`; write none, allow, ask or deny")?;
@@ -70,8 +70,14 @@ fn expected(row: &Row) -> Result<String, String> {
     }
 }
 
-impl Tally {
-    fn count(&mut self, line: usize, command: String, expected: String, explanation: &Explanation) {
+impl CorpusTally {
+    fn count_row(
+        &mut self,
+        line: usize,
+        command: String,
+        expected: String,
+        explanation: &VerdictExplanation,
+    ) {
         let verdict = &explanation.verdict;
         let rule = verdict.rule.as_ref().map(ToString::to_string).unwrap_or_default();
         let stops = verdict.decision >= Decision::Ask;
@@ -94,7 +100,7 @@ impl Tally {
             } else {
                 format!("{} by {rule}: {}", verdict.decision, verdict.reason)
             };
-            self.misses.push(Miss { line, command, expected, got });
+            self.misses.push(CorpusMiss { line, command, expected, got });
         }
     }
 

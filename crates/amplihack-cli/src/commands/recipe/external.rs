@@ -2,73 +2,83 @@
 
 use std::path::Path;
 
-use amplihack_recipe::bridge::{self, CopilotShim, Notice, Request, Response, StepStatus};
-use amplihack_recipe::given::Given;
-use amplihack_recipe::result::{Status, StepResult, report};
-use amplihack_utils::agent_binary::{AgentBinary, ENV_VAR, System, resolve_in};
+use amplihack_recipe::bridge::{
+    self, CopilotShim, RunnerBridgeRequest, RunnerNotice, RunnerResponse, RunnerStepStatus,
+};
+use amplihack_recipe::inputs::RecipeInputs;
+use amplihack_recipe::result::{StepResult, StepResultStatus, render_report};
+use amplihack_utils::agent_binary::{AgentBinary, ENV_VAR, SystemLiveness, resolve_in};
 use amplihack_utils::env::Env;
 use amplihack_utils::error::ExitKind;
 use amplihack_utils::launcher_context::new_session_id;
 use amplihack_utils::sys;
 use serde_json::json;
 
-use super::{Progress, ResultFormat, RunArgs, yaml};
+use super::{RecipeProgressFormat, RecipeRunArgs, ResultFormat, yaml};
 use crate::commands::current_dir;
-use crate::ui::{self, Failure};
+use crate::ui::{self, CommandFailure};
 
 /// The word for "look for the runner".
 const LOOK: &str = "external";
 
 /// Runs the recipe by `runner` and returns the exit code.
-pub(super) fn run(args: &RunArgs, runner: &Path, env: &Env) -> Result<u8, Failure> {
+pub(super) fn run_external(args: &RecipeRunArgs, runner: &Path, env: &Env) -> Result<u8, CommandFailure> {
     let here = current_dir()?;
     let file = args.context_file.as_ref().map(|file| here.join(file));
-    let given = Given::read(&args.set, file.as_deref(), env)
-        .map_err(|error| Failure::usage(error.to_string(), "see `amplihack recipe run --help`"))?;
+    let given = RecipeInputs::read(&args.set, file.as_deref(), env)
+        .map_err(|error| CommandFailure::bad_usage(error.to_string(), "see `amplihack recipe run --help`"))?;
     let cwd = here.join(&args.working_dir);
     let mut env = env.clone();
     let agent = args
         .agent
-        .unwrap_or_else(|| resolve_in(&cwd, &env, &System::new(&env), jiff::Timestamp::now()).agent);
-    let agent =
-        if amplihack_utils::sabotage::active("copilot-agent-variable") { AgentBinary::Claude } else { agent };
-    env.set(ENV_VAR, agent.name());
+        .unwrap_or_else(|| resolve_in(&cwd, &env, &SystemLiveness::new(&env), jiff::Timestamp::now()).agent);
+    let agent = if amplihack_utils::sabotage::is_active("copilot-agent-variable") {
+        AgentBinary::Claude
+    } else {
+        agent
+    };
+    env.set_variable(ENV_VAR, agent.name());
     let recipe = args.recipe.as_deref().unwrap_or_default();
-    let id = new_session_id().map_err(|error| Failure::system("no id for the run could be made", &error))?;
-    let request = Request {
-        context: given.texts(),
+    let id = new_session_id()
+        .map_err(|error| CommandFailure::from_io_error("no id for the run could be made", &error))?;
+    let request = RunnerBridgeRequest {
+        context: given.to_texts(),
         recipe_dirs: args.recipe_dir.iter().map(|dir| here.join(dir)).collect(),
         dry_run: args.dry_run,
         auto_stage: args.auto_stage,
-        progress: args.progress == Progress::Lines,
+        progress: args.progress == RecipeProgressFormat::Lines,
         runner: (runner != Path::new(LOOK)).then(|| here.join(runner)),
-        copilot: shim(&env, &id.to_string())?,
+        copilot: copilot_shim(&env, &id.to_string())?,
         owner: true,
         // A file beside us is meant where it is, not below the working directory.
-        ..Request::new(if here.join(recipe).is_file() { here.join(recipe) } else { recipe.into() }, cwd)
+        ..RunnerBridgeRequest::new(
+            if here.join(recipe).is_file() { here.join(recipe) } else { recipe.into() },
+            cwd,
+        )
     };
-    let response = bridge::run(&request, &env, &mut |notice| match notice {
-        Notice::Starting { .. } if amplihack_utils::sabotage::active("copilot-banner-starting") => {}
-        Notice::Executing { .. } if amplihack_utils::sabotage::active("copilot-banner-executing") => {}
-        Notice::Starting { .. } | Notice::Executing { .. } => ui::plain(&notice.to_string()),
-        _ => ui::note("warning", notice),
+    let response = bridge::run_external_runner(&request, &env, &mut |notice| match notice {
+        RunnerNotice::Starting { .. } if amplihack_utils::sabotage::is_active("copilot-banner-starting") => {}
+        RunnerNotice::Executing { .. }
+            if amplihack_utils::sabotage::is_active("copilot-banner-executing") => {}
+        RunnerNotice::Starting { .. } | RunnerNotice::Executing { .. } => ui::print_line(&notice.to_string()),
+        _ => ui::print_note("warning", notice),
     });
-    if response.is_err() && amplihack_utils::sabotage::active("copilot-no-fallback") {
+    if response.is_err() && amplihack_utils::sabotage::is_active("copilot-no-fallback") {
         return Ok(0);
     }
     let response = response?;
-    print(&response, args.format)
+    print_response(&response, args.format)
 }
 
-/// Where Copilot's stand-in goes for the run `id`, if there is a home for it.
-pub(super) fn shim(env: &Env, id: &str) -> Result<Option<CopilotShim>, Failure> {
+/// Returns the place of Copilot's stand-in for the run `id`, if there is a home for it.
+pub(super) fn copilot_shim(env: &Env, id: &str) -> Result<Option<CopilotShim>, CommandFailure> {
     let Some(home) = env.amplihack_home() else { return Ok(None) };
-    let program =
-        sys::own_file().map_err(|error| Failure::system("this program's own file is not known", &error))?;
+    let program = sys::own_file()
+        .map_err(|error| CommandFailure::from_io_error("this program's own file is not known", &error))?;
     Ok(Some(CopilotShim { directory: home.join("shims").join(id), program }))
 }
 
-fn print(response: &Response, format: ResultFormat) -> Result<u8, Failure> {
+fn print_response(response: &RunnerResponse, format: ResultFormat) -> Result<u8, CommandFailure> {
     let steps: Vec<StepResult> = response
         .steps
         .iter()
@@ -77,15 +87,15 @@ fn print(response: &Response, format: ResultFormat) -> Result<u8, Failure> {
             error: step.error.clone().unwrap_or_default(),
             duration: step.duration,
             warnings: step.warnings.clone(),
-            ..StepResult::new(&step.id, "", status(step.status))
+            ..StepResult::new(&step.id, "", map_status(step.status))
         })
         .collect();
     let mut results = json!(steps);
     for (result, step) in results.as_array_mut().into_iter().flatten().zip(&response.steps) {
         // Our own steps end, so their words have none for these.
         match step.status {
-            StepStatus::Pending => result["status"] = "pending".into(),
-            StepStatus::Running => result["status"] = "running".into(),
+            RunnerStepStatus::Pending => result["status"] = "pending".into(),
+            RunnerStepStatus::Running => result["status"] = "running".into(),
             _ => {}
         }
     }
@@ -98,19 +108,19 @@ fn print(response: &Response, format: ResultFormat) -> Result<u8, Failure> {
     match format {
         ResultFormat::Table => {
             let duration = steps.iter().filter_map(|step| step.duration).sum();
-            ui::shown(&report(&response.recipe_name, response.success, &steps, duration))?;
+            ui::print_visible(&render_report(&response.recipe_name, response.success, &steps, duration))?;
         }
-        ResultFormat::Json => ui::data(&ui::line(&whole)?)?,
-        ResultFormat::Yaml => ui::data(&yaml::render(&whole))?,
+        ResultFormat::Json => ui::print_data(&ui::json_line(&whole)?)?,
+        ResultFormat::Yaml => ui::print_data(&yaml::render_yaml(&whole))?,
     }
     Ok(if response.success { 0 } else { ExitKind::Failed.code() })
 }
 
-fn status(status: StepStatus) -> Status {
+fn map_status(status: RunnerStepStatus) -> StepResultStatus {
     match status {
-        StepStatus::Completed => Status::Completed,
-        StepStatus::Skipped => Status::Skipped,
-        StepStatus::Degraded => Status::Degraded,
-        _ => Status::Failed,
+        RunnerStepStatus::Completed => StepResultStatus::Completed,
+        RunnerStepStatus::Skipped => StepResultStatus::Skipped,
+        RunnerStepStatus::Degraded => StepResultStatus::Degraded,
+        _ => StepResultStatus::Failed,
     }
 }

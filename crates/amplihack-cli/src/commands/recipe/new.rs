@@ -9,57 +9,63 @@ use amplihack_utils::error::ExitKind;
 
 use super::NewArgs;
 use crate::commands::current_dir;
-use crate::ui::{self, Failure};
+use crate::ui::{self, CommandFailure};
 
-/// Where a name in this directory is looked for.
+/// Directory in which recipes named without a path are looked for.
 const NAMED: &str = ".claude/recipes";
 
-pub(super) fn new(args: &NewArgs) -> Result<u8, Failure> {
-    let (name, path) = meant(&args.recipe)?;
+pub(super) fn create_recipe(args: &NewArgs) -> Result<u8, CommandFailure> {
+    let (name, path) = resolve_target(&args.recipe)?;
     let whole = current_dir()?.join(&path);
-    let failed =
-        |error: &std::io::Error| Failure::system(&format!("{} could not be written", path.display()), error);
+    let failed = |error: &std::io::Error| {
+        CommandFailure::from_io_error(&format!("{} could not be written", path.display()), error)
+    };
     if let Some(directory) = whole.parent() {
         create_dir_all(directory).map_err(|error| failed(&error))?;
     }
     let other =
         whole.with_extension(if path.extension().is_some_and(|it| it == "yml") { "yaml" } else { "yml" });
     if other.symlink_metadata().is_ok() {
-        return Err(exists(&path.with_extension(other.extension().unwrap_or_default())));
+        return Err(already_exists(&path.with_extension(other.extension().unwrap_or_default())));
     }
     let mut file = File::create_new(&whole).map_err(|error| match error.kind() {
-        ErrorKind::AlreadyExists => exists(&path),
+        ErrorKind::AlreadyExists => already_exists(&path),
         _ => failed(&error),
     })?;
     file.write_all(starting_point(&name).as_bytes()).map_err(|error| failed(&error))?;
-    ui::data(&format!("{}\n", path.display()))?;
+    ui::print_data(&format!("{}\n", path.display()))?;
     let run = if path.starts_with(NAMED) { name } else { args.recipe.clone() };
-    ui::note("hint", format!("`amplihack recipe run {run}` runs it"));
+    ui::print_note("hint", format!("`amplihack recipe run {run}` runs it"));
     Ok(0)
 }
 
 /// The recipe's name and its file.
-fn meant(argument: &str) -> Result<(String, PathBuf), Failure> {
+fn resolve_target(argument: &str) -> Result<(String, PathBuf), CommandFailure> {
     let given = Path::new(argument);
     let ending = given.extension().is_some_and(|ending| ending == "yaml" || ending == "yml");
     let path = match (ending, argument.contains('/')) {
         (true, _) => given.to_owned(),
-        (false, true) => return Err(unusable(argument, "a recipe's file ends in .yaml or .yml")),
+        (false, true) => return Err(unusable_name(argument, "a recipe's file ends in .yaml or .yml")),
         (false, false) => Path::new(NAMED).join(format!("{argument}.yaml")),
     };
     let name = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
     let word = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
     if name.is_empty() || name.starts_with('-') || !name.bytes().all(word) {
-        return Err(unusable(argument, "a name has letters, digits, `_` and `-`"));
+        return Err(unusable_name(argument, "a name has letters, digits, `_` and `-`"));
     }
     Ok((name.to_owned(), path))
 }
 
-fn unusable(argument: &str, hint: &str) -> Failure {
-    Failure::usage(format!("{argument:?} cannot be a recipe"), hint)
+fn unusable_name(argument: &str, hint: &str) -> CommandFailure {
+    CommandFailure::bad_usage(format!("{argument:?} cannot be a recipe"), hint)
 }
 
-fn exists(path: &Path) -> Failure {
+fn already_exists(path: &Path) -> CommandFailure {
     let hint = "take another name, or remove it first";
-    Failure::of("recipe_exists", format!("{} is there already", path.display()), hint, ExitKind::Failed)
+    CommandFailure::new(
+        "recipe_exists",
+        format!("{} is there already", path.display()),
+        hint,
+        ExitKind::Failed,
+    )
 }

@@ -2,66 +2,69 @@
 
 use std::fmt::Write as _;
 
-use amplihack_recipe::journal::{Entry, Recorded, recorded};
+use amplihack_recipe::journal::{self, RecipeRunEntry, RecordedRecipeRun};
 use amplihack_utils::env::Env;
 use amplihack_utils::error::ExitKind;
-use amplihack_utils::launcher_context::meant;
+use amplihack_utils::launcher_context::pick_by_prefix;
 use serde_json::{Value, json};
 
-use super::super::prune::Over;
+use super::super::prune::EndedRun;
 use super::RunsCommand;
-use crate::ui::{self, Failure, line};
+use crate::ui::{self, CommandFailure, json_line};
 
-pub(super) fn run(command: RunsCommand, env: &Env) -> Result<u8, Failure> {
+pub(super) fn run_runs_command(command: RunsCommand, env: &Env) -> Result<u8, CommandFailure> {
     match command {
         RunsCommand::List { json } => {
-            let runs = all(env)?;
+            let runs = recorded_runs(env)?;
             let text = if json {
-                let objects: Vec<Value> = runs.iter().map(object).collect();
-                line(&json!({ "runs": objects }))?
+                let objects: Vec<Value> = runs.iter().map(run_json).collect();
+                json_line(&json!({ "runs": objects }))?
             } else {
                 if runs.is_empty() {
-                    ui::note("note", "no recipe run has been recorded yet");
+                    ui::print_note("note", "no recipe run has been recorded yet");
                 }
-                runs.iter().map(row).collect()
+                runs.iter().map(run_row).collect()
             };
-            ui::shown(&text)?;
+            ui::print_visible(&text)?;
         }
         RunsCommand::Show { id, json } => {
-            let run = one(env, &id)?;
+            let run = find_run(env, &id)?;
             if json {
-                let mut object = object(&run);
+                let mut object = run_json(&run);
                 object["entries"] = serde_json::to_value(&run.entries).unwrap_or_default();
-                ui::data(&line(&object)?)?;
+                ui::print_data(&json_line(&object)?)?;
             } else {
-                ui::shown(&shown(&run))?;
+                ui::print_visible(&run_text(&run))?;
             }
         }
         RunsCommand::Prune(args) => {
-            let over = all(env)?.into_iter().filter(|run| !run.header.lives());
+            let over = recorded_runs(env)?.into_iter().filter(|run| !run.header.is_alive());
             let over =
-                over.map(|run| Over { id: run.header.run_id, directory: run.directory, ended: run.last });
-            return args.prune(over, &|_| Ok(()));
+                over.map(|run| EndedRun { id: run.header.run_id, directory: run.directory, ended: run.last });
+            return args.prune_runs(over, &|_| Ok(()));
         }
     }
     Ok(0)
 }
 
-fn all(env: &Env) -> Result<Vec<Recorded>, Failure> {
+fn recorded_runs(env: &Env) -> Result<Vec<RecordedRecipeRun>, CommandFailure> {
     let home = env.amplihack_home().ok_or_else(|| {
-        Failure::input("neither AMPLIHACK_HOME nor HOME is an absolute path, so no run is kept; set one")
+        CommandFailure::bad_input(
+            "neither AMPLIHACK_HOME nor HOME is an absolute path, so no run is kept; set one",
+        )
     })?;
-    let (runs, errors) = recorded(&home);
+    let (runs, errors) = journal::recorded_runs(&home);
     for error in errors {
-        ui::note("warning", error);
+        ui::print_note("warning", error);
     }
     Ok(runs)
 }
 
 /// The run that `id` names: whole, by its beginning, or as the latest.
-pub(super) fn one(env: &Env, id: &str) -> Result<Recorded, Failure> {
-    let mut runs = all(env)?;
-    let found = if id == "latest" { runs.pop().ok_or(0) } else { meant(runs, id, |run| &run.header.run_id) };
+pub(super) fn find_run(env: &Env, id: &str) -> Result<RecordedRecipeRun, CommandFailure> {
+    let mut runs = recorded_runs(env)?;
+    let found =
+        if id == "latest" { runs.pop().ok_or(0) } else { pick_by_prefix(runs, id, |run| &run.header.run_id) };
     found.map_err(|many| match many {
         0 => {
             let (text, hint) = if id == "latest" {
@@ -69,14 +72,14 @@ pub(super) fn one(env: &Env, id: &str) -> Result<Recorded, Failure> {
             } else {
                 (format!("there is no run {id}"), "`amplihack recipe runs list` lists the recorded runs")
             };
-            Failure::of("run_not_found", text, hint, ExitKind::NotFound)
+            CommandFailure::new("run_not_found", text, hint, ExitKind::NotFound)
         }
-        _ => Failure::usage(format!("{many} runs begin with {id}"), "give more of the id"),
+        _ => CommandFailure::bad_usage(format!("{many} runs begin with {id}"), "give more of the id"),
     })
 }
 
-fn object(run: &Recorded) -> Value {
-    let (steps, failed) = run.counts();
+fn run_json(run: &RecordedRecipeRun) -> Value {
+    let (steps, failed) = run.step_counts();
     json!({
         "id": run.header.run_id,
         "recipe": run.header.name,
@@ -91,17 +94,17 @@ fn object(run: &Recorded) -> Value {
     })
 }
 
-fn row(run: &Recorded) -> String {
-    let (steps, failed) = run.counts();
+fn run_row(run: &RecordedRecipeRun) -> String {
+    let (steps, failed) = run.step_counts();
     let (id, state) = (&run.header.run_id, run.state());
     let began = run.began.strftime("%Y-%m-%d %H:%M:%S");
     format!("{id}  {state:<11}  {began}  {steps:>4} steps {failed:>3} failed  {}\n", run.header.name)
 }
 
-fn shown(run: &Recorded) -> String {
-    let mut text = row(run);
+fn run_text(run: &RecordedRecipeRun) -> String {
+    let mut text = run_row(run);
     for entry in &run.entries {
-        let Entry::End { path, result, .. } = entry else { continue };
+        let RecipeRunEntry::End { path, result, .. } = entry else { continue };
         let took = result.duration.unwrap_or_default();
         let _ = writeln!(text, "  {path:<8} {:<9} {} ({took:.1}s)", result.status.name(), result.step_id);
         for line in result.error.lines() {

@@ -5,57 +5,57 @@ use std::fmt::Write as _;
 use serde_json::Value;
 
 /// `value` as a YAML document.
-pub(super) fn render(value: &Value) -> String {
+pub(super) fn render_yaml(value: &Value) -> String {
     let mut out = String::new();
     match value {
-        Value::Object(_) | Value::Array(_) => block(&mut out, value, 0),
-        scalar => line(&mut out, "", scalar),
+        Value::Object(_) | Value::Array(_) => write_block(&mut out, value, 0),
+        scalar => write_scalar(&mut out, "", scalar),
     }
     out
 }
 
-fn block(out: &mut String, value: &Value, depth: usize) {
+fn write_block(out: &mut String, value: &Value, depth: usize) {
     let indent = "  ".repeat(depth);
     match value {
         Value::Object(entries) => {
             for (name, value) in entries {
                 out.push_str(&indent);
-                out.push_str(&key(name));
+                out.push_str(&quote_key(name));
                 out.push(':');
-                inner(out, value, depth);
+                write_value(out, value, depth);
             }
         }
         Value::Array(items) => {
             for item in items {
                 out.push_str(&indent);
                 out.push('-');
-                inner(out, item, depth);
+                write_value(out, item, depth);
             }
         }
-        scalar => line(out, &indent, scalar),
+        scalar => write_scalar(out, &indent, scalar),
     }
 }
 
-fn inner(out: &mut String, value: &Value, depth: usize) {
+fn write_value(out: &mut String, value: &Value, depth: usize) {
     match value {
         Value::Object(entries) if !entries.is_empty() => {
             out.push('\n');
-            block(out, value, depth + 1);
+            write_block(out, value, depth + 1);
         }
         Value::Array(items) if !items.is_empty() => {
             out.push('\n');
-            block(out, value, depth + 1);
+            write_block(out, value, depth + 1);
         }
-        plain => line(out, " ", plain),
+        plain => write_scalar(out, " ", plain),
     }
 }
 
-fn line(out: &mut String, before: &str, scalar: &Value) {
+fn write_scalar(out: &mut String, before: &str, scalar: &Value) {
     let _ = writeln!(out, "{before}{scalar}");
 }
 
 /// A name that is a word stays one.
-fn key(name: &str) -> String {
+fn quote_key(name: &str) -> String {
     let word = !name.is_empty()
         && name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
@@ -73,7 +73,7 @@ mod tests {
             "no": null,
             "1": true,
         });
-        insta::assert_snapshot!(super::render(&value), @r#"
+        insta::assert_snapshot!(super::render_yaml(&value), @r#"
         "1": true
         a:
           b:

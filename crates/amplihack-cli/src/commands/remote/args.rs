@@ -8,7 +8,7 @@ use amplihack_remote::{Backend, CommandMode, SessionStatus, VMSize};
 use amplihack_utils::secret::Secret;
 use clap::{Args, Subcommand};
 
-use crate::cli::{Level, agent, duration};
+use crate::cli::{PermissionLevelArg, parse_agent_name, parse_duration};
 
 /// Commands about sessions on other machines.
 #[derive(Debug, Subcommand)]
@@ -19,7 +19,7 @@ pub(crate) enum RemoteCommand {
     /// Start a session for each prompt and return at once
     Start(StartArgs),
     /// List the sessions
-    List(ListArgs),
+    List(RemoteListArgs),
     /// Print a session's output
     Output(OutputArgs),
     /// End a session
@@ -36,7 +36,7 @@ pub(crate) enum RemoteCommand {
     #[command(subcommand)]
     Pool(PoolCommand),
     /// Check that the machines have what sessions need
-    Doctor(DoctorArgs),
+    Doctor(RemoteDoctorArgs),
     /// Serve the runner's protocol on this machine
     #[command(hide = true, disable_help_flag = true)]
     Runner {
@@ -60,9 +60,9 @@ pub(crate) enum PoolCommand {
 // Where sessions run, and as what.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Where and how")]
-pub(crate) struct Where {
+pub(crate) struct RemotePlacementArgs {
     /// local: this machine; ssh: machines in hosts.toml; azlin: rented machines; slurm: a cluster
-    #[arg(long, value_name = "NAME", value_parser = backend)]
+    #[arg(long, value_name = "NAME", value_parser = parse_backend)]
     pub backend: Option<Backend>,
     /// Use only this machine in hosts.toml
     #[arg(long, value_name = "NAME")]
@@ -71,13 +71,13 @@ pub(crate) struct Where {
     #[arg(long, value_name = "LABEL")]
     pub label: Vec<String>,
     /// The agent; default: the one in charge here (see `which`)
-    #[arg(long, value_name = "AGENT", value_parser = agent)]
+    #[arg(long, value_name = "AGENT", value_parser = parse_agent_name)]
     pub agent: Option<AgentBinary>,
-    /// What the agent may do without asking; default: the agent's own default, usually to write nothing
+    /// Actions that the agent may take without asking; default: the agent's own default, usually to write nothing
     #[arg(long, value_name = "LEVEL")]
-    pub permissions: Option<Level>,
+    pub permissions: Option<PermissionLevelArg>,
     /// A variable for the agent; without a value, taken from your environment; may be repeated
-    #[arg(long, value_name = "NAME[=VALUE]", value_parser = variable)]
+    #[arg(long, value_name = "NAME[=VALUE]", value_parser = parse_variable)]
     pub env: Vec<(String, Option<Secret>)>,
     /// Also send uncommitted changes and untracked files that git does not ignore
     #[arg(long)]
@@ -99,8 +99,8 @@ pub(crate) struct Where {
 // Options of `remote exec`.
 #[derive(Debug, Args)]
 pub(crate) struct ExecArgs {
-    /// How to work: auto, ultrathink, analyze or fix
-    #[arg(value_name = "COMMAND", value_parser = mode)]
+    /// Way of working: auto, ultrathink, analyze or fix
+    #[arg(value_name = "COMMAND", value_parser = parse_mode)]
     pub command: CommandMode,
     /// The prompt
     #[arg(
@@ -141,7 +141,7 @@ pub(crate) struct ExecArgs {
     #[arg(long)]
     pub skip_secret_scan: bool,
     #[command(flatten)]
-    pub place: Where,
+    pub place: RemotePlacementArgs,
     /// Print JSON at the end
     #[arg(long)]
     pub json: bool,
@@ -159,14 +159,14 @@ pub(crate) struct StartArgs {
     /// Read the prompts from a file: one per line, or separated by lines of ---; - is stdin
     #[arg(long, value_name = "F|-")]
     pub prompt_file: Option<PathBuf>,
-    /// How to work: auto, ultrathink, analyze or fix
-    #[arg(long, value_name = "COMMAND", default_value = "auto", value_parser = mode)]
+    /// Way of working: auto, ultrathink, analyze or fix
+    #[arg(long, value_name = "COMMAND", default_value = "auto", value_parser = parse_mode)]
     pub command: CommandMode,
     /// Maximum number of turns
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=50))]
     pub max_turns: u32,
     /// The tier of machines: s, m, l or xl, for 1, 2, 4 or 8 sessions
-    #[arg(long, value_name = "TIER", default_value = "l", value_parser = size)]
+    #[arg(long, value_name = "TIER", default_value = "l", value_parser = parse_size)]
     pub size: VMSize,
     /// The region to rent in; default: AZURE_REGION, else eastus
     #[arg(long, value_name = "REGION")]
@@ -181,7 +181,7 @@ pub(crate) struct StartArgs {
     #[arg(long)]
     pub fail_fast: bool,
     #[command(flatten)]
-    pub place: Where,
+    pub place: RemotePlacementArgs,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
@@ -189,9 +189,9 @@ pub(crate) struct StartArgs {
 
 // Options of `remote list`.
 #[derive(Debug, Args)]
-pub(crate) struct ListArgs {
+pub(crate) struct RemoteListArgs {
     /// Only sessions that are pending, running, completed, failed or killed
-    #[arg(long, value_name = "STATUS", value_parser = status)]
+    #[arg(long, value_name = "STATUS", value_parser = parse_status)]
     pub status: Option<SessionStatus>,
     /// Only sessions on this machine
     #[arg(long, value_name = "NAME")]
@@ -200,7 +200,7 @@ pub(crate) struct ListArgs {
     #[arg(long)]
     pub refresh: bool,
     #[command(flatten)]
-    pub common: Common,
+    pub common: RemoteCommonArgs,
 }
 
 // Options of `remote status` and `remote pool list`.
@@ -210,12 +210,12 @@ pub(crate) struct StatusArgs {
     #[arg(long)]
     pub refresh: bool,
     #[command(flatten)]
-    pub common: Common,
+    pub common: RemoteCommonArgs,
 }
 
 // Options of most commands.
 #[derive(Debug, Args)]
-pub(crate) struct Common {
+pub(crate) struct RemoteCommonArgs {
     /// The state file; default: AMPLIHACK_REMOTE_STATE, else ~/.amplihack/remote-state.json
     #[arg(long, value_name = "FILE")]
     pub state_file: Option<PathBuf>,
@@ -245,7 +245,7 @@ pub(crate) struct OutputArgs {
     #[arg(long, conflicts_with = "follow")]
     pub setup: bool,
     #[command(flatten)]
-    pub common: Common,
+    pub common: RemoteCommonArgs,
 }
 
 // Options of `remote kill`.
@@ -257,7 +257,7 @@ pub(crate) struct KillArgs {
     #[arg(long)]
     pub force: bool,
     #[command(flatten)]
-    pub common: Common,
+    pub common: RemoteCommonArgs,
 }
 
 // Options of `remote wait`.
@@ -269,10 +269,10 @@ pub(crate) struct WaitArgs {
     #[arg(long)]
     pub any: bool,
     /// Give up after this time, such as 90s or 2h, with exit code 5
-    #[arg(long, value_name = "TIME", value_parser = duration)]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub timeout: Option<Duration>,
     #[command(flatten)]
-    pub common: Common,
+    pub common: RemoteCommonArgs,
 }
 
 // Options of `remote pull`.
@@ -287,7 +287,7 @@ pub(crate) struct PullArgs {
     #[arg(long, requires = "remove")]
     pub discard_results: bool,
     #[command(flatten)]
-    pub common: Common,
+    pub common: RemoteCommonArgs,
 }
 
 // Options of `remote attach`.
@@ -309,14 +309,14 @@ pub(crate) struct DrainArgs {
     #[arg(long)]
     pub undo: bool,
     #[command(flatten)]
-    pub common: Common,
+    pub common: RemoteCommonArgs,
 }
 
 // Options of `remote pool gc`.
 #[derive(Debug, Args)]
 pub(crate) struct GcArgs {
-    /// How long a machine must have been idle, such as 30min
-    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "30min")]
+    /// Minimum time that a machine must have been idle, such as 30min
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "30min")]
     pub idle: Duration,
     /// Print what would be released; change nothing
     #[arg(long)]
@@ -325,27 +325,27 @@ pub(crate) struct GcArgs {
     #[arg(long)]
     pub discard_results: bool,
     #[command(flatten)]
-    pub common: Common,
+    pub common: RemoteCommonArgs,
 }
 
 // Options of `remote doctor`.
 #[derive(Debug, Args)]
-pub(crate) struct DoctorArgs {
+pub(crate) struct RemoteDoctorArgs {
     #[command(flatten)]
-    pub place: Where,
+    pub place: RemotePlacementArgs,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
 
 impl RemoteCommand {
-    /// Whether it does nothing but print what there is.
+    /// Reports whether the command only prints what there is.
     pub(crate) fn only_prints(&self) -> bool {
         matches!(self, Self::List(_) | Self::Output(_) | Self::Status(_) | Self::Pool(PoolCommand::List(_)))
     }
 
-    /// Whether errors are told as JSON.
-    pub(crate) fn json(&self) -> bool {
+    /// Reports whether errors are shown as JSON.
+    pub(crate) fn wants_json(&self) -> bool {
         match self {
             Self::Exec(args) => args.json,
             Self::Start(args) => args.json,
@@ -363,23 +363,23 @@ impl RemoteCommand {
     }
 }
 
-fn backend(word: &str) -> Result<Backend, String> {
+fn parse_backend(word: &str) -> Result<Backend, String> {
     word.parse()
 }
 
-fn mode(word: &str) -> Result<CommandMode, amplihack_remote::UnknownMode> {
+fn parse_mode(word: &str) -> Result<CommandMode, amplihack_remote::UnknownCommandMode> {
     word.parse()
 }
 
-fn size(word: &str) -> Result<VMSize, amplihack_remote::UnknownSize> {
+fn parse_size(word: &str) -> Result<VMSize, amplihack_remote::UnknownSize> {
     word.parse()
 }
 
-fn status(word: &str) -> Result<SessionStatus, String> {
+fn parse_status(word: &str) -> Result<SessionStatus, String> {
     word.parse()
 }
 
-fn variable(word: &str) -> Result<(String, Option<Secret>), String> {
+fn parse_variable(word: &str) -> Result<(String, Option<Secret>), String> {
     let (name, value) = match word.split_once('=') {
         Some((name, value)) => (name, Some(Secret::new(value))),
         None => (word, None),

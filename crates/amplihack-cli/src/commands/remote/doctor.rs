@@ -2,21 +2,21 @@
 
 use amplihack_remote::Client;
 
-use super::args::DoctorArgs;
-use super::{Driven, drive, placed, pretty, render};
-use crate::ui::{self, Failure};
+use super::args::RemoteDoctorArgs;
+use super::{InterruptibleResult, drive_interruptible, place_client, pretty_json, render};
+use crate::ui::{self, CommandFailure};
 
 /// Runs the command and returns the exit code.
-pub(super) fn run(client: Client, args: DoctorArgs) -> Result<u8, Failure> {
-    let (client, state_file) = placed(client, args.place)?;
-    let reports = match drive(client.doctor(state_file.as_deref()))? {
-        Driven::Done(reports) => reports,
-        Driven::Interrupted(code) => return Ok(code),
+pub(super) fn run_remote_doctor(client: Client, args: RemoteDoctorArgs) -> Result<u8, CommandFailure> {
+    let (client, state_file) = place_client(client, args.place)?;
+    let reports = match drive_interruptible(client.check_machines(state_file.as_deref()))? {
+        InterruptibleResult::Done(reports) => reports,
+        InterruptibleResult::Interrupted(code) => return Ok(code),
     };
     if args.json {
-        ui::data(&pretty(&reports)?)?;
+        ui::print_data(&pretty_json(&reports)?)?;
     } else {
-        ui::shown(&render::doctor(&reports))?;
+        ui::print_visible(&render::doctor_reports(&reports))?;
     }
-    Ok(u8::from(reports.is_empty() || reports.iter().any(|report| !report.ready())))
+    Ok(u8::from(reports.is_empty() || reports.iter().any(|report| !report.is_ready())))
 }

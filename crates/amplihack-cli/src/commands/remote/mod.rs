@@ -11,9 +11,10 @@ use std::ffi::OsString;
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
-use amplihack_agent::Permissions;
-use amplihack_remote::far::{Request, serve};
+use amplihack_agent::PermissionLevel;
+use amplihack_remote::far::{RunnerRequest, serve_verb};
 use amplihack_remote::{Client, KillOptions, ListOptions, RemoteError, Session, StatusOptions};
 use amplihack_utils::env::Env;
 use amplihack_utils::secret::Secret;
@@ -21,70 +22,87 @@ use amplihack_utils::sys;
 use serde_json::json;
 
 pub(crate) use args::RemoteCommand;
-use args::{AttachArgs, KillArgs, ListArgs, PoolCommand, PullArgs, StatusArgs, WaitArgs, Where};
+use args::{
+    AttachArgs, KillArgs, PoolCommand, PullArgs, RemoteListArgs, RemotePlacementArgs, StatusArgs, WaitArgs,
+};
 
-use super::{current_dir, runtime};
-use crate::ui::{self, Failure, line};
+use super::{build_runtime, current_dir};
+use crate::ui::{self, CommandFailure, json_line};
 
 /// Runs the command and returns the exit code.
-pub(crate) fn run(command: RemoteCommand, env: &Env) -> Result<u8, Failure> {
+pub(crate) fn run_remote_command(command: RemoteCommand, env: &Env) -> Result<u8, CommandFailure> {
     if let RemoteCommand::Runner { words } = &command {
-        return runner(words, env);
+        return serve_runner(words, env);
     }
     let mut client = Client::new(env, &current_dir()?)?;
     client.program = sys::own_file().ok();
     match command {
-        RemoteCommand::Exec(args) => start::exec(client, args),
-        RemoteCommand::Start(args) => start::start(client, args),
-        RemoteCommand::List(args) => list(&client, args),
-        RemoteCommand::Output(args) => output::run(&client, args),
-        RemoteCommand::Kill(args) => kill(&client, args),
-        RemoteCommand::Status(args) => status(&client, args),
-        RemoteCommand::Wait(args) => wait(&client, args),
-        RemoteCommand::Pull(args) => pull(client, args),
-        RemoteCommand::Attach(args) => attach(&client, args),
-        RemoteCommand::Pool(PoolCommand::List(args)) => pool::list(&client, args),
-        RemoteCommand::Pool(PoolCommand::Drain(args)) => pool::drain(&client, args),
-        RemoteCommand::Pool(PoolCommand::Gc(args)) => pool::gc(&client, args),
-        RemoteCommand::Doctor(args) => doctor::run(client, args),
-        RemoteCommand::Runner { words } => runner(&words, env),
+        RemoteCommand::Exec(args) => start::exec_prompt(client, args),
+        RemoteCommand::Start(args) => start::start_sessions(client, args),
+        RemoteCommand::List(args) => list_sessions(&client, args),
+        RemoteCommand::Output(args) => output::show_output(&client, args),
+        RemoteCommand::Kill(args) => kill_session(&client, args),
+        RemoteCommand::Status(args) => show_status(&client, args),
+        RemoteCommand::Wait(args) => wait_sessions(&client, args),
+        RemoteCommand::Pull(args) => pull_session(client, args),
+        RemoteCommand::Attach(args) => attach_session(&client, args),
+        RemoteCommand::Pool(PoolCommand::List(args)) => pool::list_machines(&client, args),
+        RemoteCommand::Pool(PoolCommand::Drain(args)) => pool::drain_machine(&client, args),
+        RemoteCommand::Pool(PoolCommand::Gc(args)) => pool::release_idle(&client, args),
+        RemoteCommand::Doctor(args) => doctor::run_remote_doctor(client, args),
+        RemoteCommand::Runner { words } => serve_runner(&words, env),
     }
 }
 
 /// Serves the far side's protocol, whatever is configured here.
-fn runner(words: &[OsString], env: &Env) -> Result<u8, Failure> {
-    let program =
-        sys::own_file().map_err(|error| Failure::system("the program that runs cannot be found", &error))?;
+fn serve_runner(words: &[OsString], env: &Env) -> Result<u8, CommandFailure> {
+    let program = sys::own_file()
+        .map_err(|error| CommandFailure::from_io_error("the program that runs cannot be found", &error))?;
     let version = words.first().cloned().unwrap_or_default();
     let again = [program.into_os_string(), "remote".into(), "runner".into(), version];
-    let request = Request { again: &again, words, env };
-    Ok(serve(&request, &mut io::stdin(), &mut io::stdout(), &mut io::stderr()))
+    let request = RunnerRequest { again: &again, words, env };
+    Ok(serve_verb(&request, &mut io::stdin(), &mut io::stdout(), &mut io::stderr()))
 }
 
 /// Runs `future` to its end, or until this process is told to end: then what it holds is dropped, and the state file says the rest.
-pub(super) fn drive<T>(future: impl Future<Output = Result<T, RemoteError>>) -> Result<Driven<T>, Failure> {
-    runtime()?.block_on(async {
-        let interrupts = amplihack_session::Interrupts::listen().stream();
+pub(super) fn drive_interruptible<T>(
+    future: impl Future<Output = Result<T, RemoteError>>,
+) -> Result<InterruptibleResult<T>, CommandFailure> {
+    build_runtime()?.block_on(async {
+        let interrupts = amplihack_session::InterruptSignals::listen_from_now().open_stream();
         let mut interrupts = interrupts
-            .map_err(|error| Failure::system("signals cannot be listened to", &error))?;
-        tokio::select! {
-            done = future => Ok(Driven::Done(done?)),
-            signal = interrupts.next() => Ok(Driven::Interrupted(u8::try_from(128 + signal.as_raw()).unwrap_or(1))),
-        }
+            .map_err(|error| CommandFailure::from_io_error("signals cannot be listened to", &error))?;
+        let signal = tokio::select! {
+            done = future => match done {
+                Ok(done) => return Ok(InterruptibleResult::Done(done)),
+                Err(error) => {
+                    let interrupted = tokio::time::timeout(SIGNAL_DELAY, interrupts.next()).await;
+                    interrupted.map_err(|_| error)?
+                }
+            },
+            signal = interrupts.next() => signal,
+        };
+        Ok(InterruptibleResult::Interrupted(u8::try_from(128 + signal.as_raw()).unwrap_or(1)))
     })
 }
 
-/// What came of a command.
-pub(super) enum Driven<T> {
-    /// It ended.
+/// Time for a signal to arrive after an error. A terminal interrupts the processes of a command as well, whose end may be noticed first.
+const SIGNAL_DELAY: Duration = Duration::from_millis(50);
+
+/// Result of a command that a signal can end.
+pub(super) enum InterruptibleResult<T> {
+    /// The result of the command that ended by itself.
     Done(T),
     /// A signal ended it, with this exit code.
     Interrupted(u8),
 }
 
 /// The client as the options of a command say.
-pub(super) fn placed(mut client: Client, place: Where) -> Result<(Client, Option<PathBuf>), Failure> {
-    let Where {
+pub(super) fn place_client(
+    mut client: Client,
+    place: RemotePlacementArgs,
+) -> Result<(Client, Option<PathBuf>), CommandFailure> {
+    let RemotePlacementArgs {
         backend,
         host,
         label,
@@ -99,22 +117,21 @@ pub(super) fn placed(mut client: Client, place: Where) -> Result<(Client, Option
     } = place;
     client.backend = backend.or(client.backend);
     client.agent = agent.unwrap_or(client.agent);
-    client.permissions = permissions.map(Permissions::from);
+    client.permissions = permissions.map(PermissionLevel::from);
     client.host = host;
     client.labels = label;
     client.include_dirty = include_dirty;
     client.allow_secrets = allow_secret;
     client.max_vms = max_vms;
     client.upload = match upload {
-        Some(path) if path.as_os_str().is_empty() => Some(
-            sys::own_file()
-                .map_err(|error| Failure::system("the program that runs cannot be found", &error))?,
-        ),
+        Some(path) if path.as_os_str().is_empty() => Some(sys::own_file().map_err(|error| {
+            CommandFailure::from_io_error("the program that runs cannot be found", &error)
+        })?),
         other => other,
     };
     for (name, value) in env {
-        let value = value.or_else(|| client.variable(&name).map(Secret::new)).ok_or_else(|| {
-            Failure::usage(
+        let value = value.or_else(|| client.env_variable(&name).map(Secret::new)).ok_or_else(|| {
+            CommandFailure::bad_usage(
                 format!("--env {name}: there is no such variable here"),
                 format!("give it a value: --env {name}=VALUE"),
             )
@@ -122,42 +139,42 @@ pub(super) fn placed(mut client: Client, place: Where) -> Result<(Client, Option
         client.env.push((name, value));
     }
     if io::stderr().is_terminal() {
-        client.progress = Some(Arc::new(ui::plain));
+        client.progress = Some(Arc::new(ui::print_line));
     }
     Ok((client, state_file))
 }
 
-fn list(client: &Client, args: ListArgs) -> Result<u8, Failure> {
-    let ListArgs { status, vm, refresh, common } = args;
+fn list_sessions(client: &Client, args: RemoteListArgs) -> Result<u8, CommandFailure> {
+    let RemoteListArgs { status, vm, refresh, common } = args;
     let options = ListOptions { status, state_file: common.state_file };
     let work = async {
         if refresh {
-            client.refresh(options.state_file.as_deref()).await?;
+            client.refresh_sessions(options.state_file.as_deref()).await?;
         }
-        client.listing(&options)
+        client.session_listing(&options)
     };
-    let mut listing = match drive(work)? {
-        Driven::Done(listing) => listing,
-        Driven::Interrupted(code) => return Ok(code),
+    let mut listing = match drive_interruptible(work)? {
+        InterruptibleResult::Done(listing) => listing,
+        InterruptibleResult::Interrupted(code) => return Ok(code),
     };
     if let Some(vm) = vm {
         listing.rows.retain(|row| row.session.vm_name == vm);
     }
     if common.json {
-        ui::data(&pretty(&listing.rows)?)?;
+        ui::print_data(&pretty_json(&listing.rows)?)?;
     } else {
-        ui::shown(&render::list(&listing.rows, jiff::Timestamp::now()))?;
+        ui::print_visible(&render::session_table(&listing.rows, jiff::Timestamp::now()))?;
     }
-    render::unsettled(&listing.unsettled);
+    render::note_unsettled(&listing.unsettled);
     Ok(0)
 }
 
-fn kill(client: &Client, args: KillArgs) -> Result<u8, Failure> {
+fn kill_session(client: &Client, args: KillArgs) -> Result<u8, CommandFailure> {
     let KillArgs { session, force, common } = args;
     let options = KillOptions { session_id: session, force, state_file: common.state_file };
-    let killed = match drive(client.kill(options))? {
-        Driven::Done(killed) => killed,
-        Driven::Interrupted(code) => return Ok(code),
+    let killed = match drive_interruptible(client.kill_session(options))? {
+        InterruptibleResult::Done(killed) => killed,
+        InterruptibleResult::Interrupted(code) => return Ok(code),
     };
     if common.json {
         let object = json!({
@@ -166,11 +183,11 @@ fn kill(client: &Client, args: KillArgs) -> Result<u8, Failure> {
             "remote_kill_succeeded": killed.remote_kill_succeeded,
             "capacity_released": killed.capacity_released,
         });
-        ui::data(&line(&object)?)?;
+        ui::print_data(&json_line(&object)?)?;
     } else {
-        ui::data(&render::killed(&killed))?;
+        ui::print_data(&render::kill_result(&killed))?;
         if killed.remote_kill_attempted && !killed.remote_kill_succeeded {
-            ui::note(
+            ui::print_note(
                 "warning",
                 format_args!("{} did not answer: what runs there goes on", killed.session.vm_name),
             );
@@ -179,74 +196,84 @@ fn kill(client: &Client, args: KillArgs) -> Result<u8, Failure> {
     Ok(0)
 }
 
-fn status(client: &Client, args: StatusArgs) -> Result<u8, Failure> {
+fn show_status(client: &Client, args: StatusArgs) -> Result<u8, CommandFailure> {
     let StatusArgs { refresh, common } = args;
     let options = StatusOptions { state_file: common.state_file };
     let work = async {
         if refresh {
-            client.refresh(options.state_file.as_deref()).await?;
+            client.refresh_sessions(options.state_file.as_deref()).await?;
         }
         let unsettled =
-            client.listing(&ListOptions { status: None, state_file: options.state_file.clone() })?;
-        Ok((client.status(options).await?, unsettled.unsettled))
+            client.session_listing(&ListOptions { status: None, state_file: options.state_file.clone() })?;
+        Ok((client.remote_status(options).await?, unsettled.unsettled))
     };
-    let (status, unsettled) = match drive(work)? {
-        Driven::Done(done) => done,
-        Driven::Interrupted(code) => return Ok(code),
+    let (status, unsettled) = match drive_interruptible(work)? {
+        InterruptibleResult::Done(done) => done,
+        InterruptibleResult::Interrupted(code) => return Ok(code),
     };
     if common.json {
-        ui::data(&pretty(&status)?)?;
+        ui::print_data(&pretty_json(&status)?)?;
     } else {
-        ui::shown(&render::status(&status))?;
+        ui::print_visible(&render::pool_status(&status))?;
     }
-    render::unsettled(&unsettled);
+    render::note_unsettled(&unsettled);
     Ok(0)
 }
 
-fn wait(client: &Client, args: WaitArgs) -> Result<u8, Failure> {
+fn wait_sessions(client: &Client, args: WaitArgs) -> Result<u8, CommandFailure> {
     let WaitArgs { sessions, any, timeout, common } = args;
-    let waited = match drive(client.wait(&sessions, any, timeout, common.state_file.as_deref()))? {
-        Driven::Done(waited) => waited,
-        Driven::Interrupted(code) => return Ok(code),
+    let waited = match drive_interruptible(client.wait_for_sessions(
+        &sessions,
+        any,
+        timeout,
+        common.state_file.as_deref(),
+    ))? {
+        InterruptibleResult::Done(waited) => waited,
+        InterruptibleResult::Interrupted(code) => return Ok(code),
     };
     if common.json {
-        ui::data(&line(&json!({ "sessions": waited.sessions, "timed_out": waited.timed_out }))?)?;
+        ui::print_data(&json_line(&json!({ "sessions": waited.sessions, "timed_out": waited.timed_out }))?)?;
     } else {
-        ui::shown(&waited.sessions.iter().map(render::ended).collect::<String>())?;
+        ui::print_visible(&waited.sessions.iter().map(render::session_end).collect::<String>())?;
     }
     if waited.timed_out {
-        ui::note("error", "the time is over, and not all sessions have ended");
+        ui::print_note("error", "the time is over, and not all sessions have ended");
         return Ok(5);
     }
     let good = |session: &Session| session.exit_code == Some(0);
     Ok(u8::from(!waited.sessions.iter().filter(|session| session.status.is_final()).all(good)))
 }
 
-fn pull(mut client: Client, args: PullArgs) -> Result<u8, Failure> {
+fn pull_session(mut client: Client, args: PullArgs) -> Result<u8, CommandFailure> {
     let PullArgs { session, remove, discard_results, common } = args;
     client.discard_results = discard_results;
     let here = current_dir()?;
-    let pulled = match drive(client.pull(&session, &here, remove, common.state_file.as_deref()))? {
-        Driven::Done(pulled) => pulled,
-        Driven::Interrupted(code) => return Ok(code),
+    let pulled = match drive_interruptible(client.pull_results(
+        &session,
+        &here,
+        remove,
+        common.state_file.as_deref(),
+    ))? {
+        InterruptibleResult::Done(pulled) => pulled,
+        InterruptibleResult::Interrupted(code) => return Ok(code),
     };
     if common.json {
-        ui::data(&line(&json!({ "session_id": session, "summary": pulled }))?)?;
+        ui::print_data(&json_line(&json!({ "session_id": session, "summary": pulled }))?)?;
     } else {
-        ui::shown(&render::summary(&session, pulled.as_ref()))?;
+        ui::print_visible(&render::pull_summary(&session, pulled.as_ref()))?;
     }
     Ok(0)
 }
 
-fn attach(client: &Client, args: AttachArgs) -> Result<u8, Failure> {
+fn attach_session(client: &Client, args: AttachArgs) -> Result<u8, CommandFailure> {
     let AttachArgs { session, state_file } = args;
-    let command = client.attach(&session, state_file.as_deref())?;
+    let command = client.attach_command(&session, state_file.as_deref())?;
     Err(amplihack_session::become_program(command).into())
 }
 
 /// `value` as JSON for people and programs.
-pub(super) fn pretty(value: &impl serde::Serialize) -> Result<String, Failure> {
+pub(super) fn pretty_json(value: &impl serde::Serialize) -> Result<String, CommandFailure> {
     serde_json::to_string_pretty(value)
         .map(|text| text + "\n")
-        .map_err(|error| Failure::input(format!("a value has no JSON form: {error}")))
+        .map_err(|error| CommandFailure::bad_input(format!("a value has no JSON form: {error}")))
 }

@@ -1,25 +1,25 @@
-//! What `amplihack remote` prints for people.
+//! Output of `amplihack remote` for people.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
 
 use amplihack_agent::RunOutcome;
-use amplihack_export::visible;
-use amplihack_policy::secrets::redact;
+use amplihack_export::make_visible;
+use amplihack_policy::secrets::redact_credentials;
 use amplihack_remote::{
-    HostReport, IntegrationSummary, KillResult, ListRow, PoolVm, RemoteStatus, Session, Started, Swept,
-    WorkflowResult,
+    HostReport, IntegrationSummary, KillResult, ListRow, PoolVm, RemoteStatus, Session, StartReport,
+    SweepReport, WorkflowResult,
 };
 use jiff::Timestamp;
 
 use crate::ui;
 
-/// How much of a prompt is shown.
+/// Maximum number of characters of a prompt that are shown.
 const PROMPT: usize = 50;
 
 /// The sessions as a table.
-pub(super) fn list(rows: &[ListRow], now: Timestamp) -> String {
+pub(super) fn session_table(rows: &[ListRow], now: Timestamp) -> String {
     if rows.is_empty() {
         return "No remote sessions found.\n".to_owned();
     }
@@ -34,22 +34,22 @@ pub(super) fn list(rows: &[ListRow], now: Timestamp) -> String {
             session.session_id,
             session.vm_name,
             session.status,
-            age(session.created_at, now),
-            short(&session.prompt),
+            format_age(session.created_at, now),
+            shorten_prompt(&session.prompt),
         );
     }
     let _ = writeln!(text, "\nTotal: {} session(s)", rows.len());
     text
 }
 
-/// How long ago that was, in minutes or hours.
-fn age(then: Timestamp, now: Timestamp) -> String {
+/// Returns the time since `then`, in minutes or hours.
+fn format_age(then: Timestamp, now: Timestamp) -> String {
     let minutes = now.duration_since(then).as_secs().max(0) / 60;
     if minutes < 60 { format!("{minutes}m") } else { format!("{}h", minutes / 60) }
 }
 
 /// The beginning of a prompt, on one line, without what a terminal would obey.
-pub(super) fn short(prompt: &str) -> String {
+pub(super) fn shorten_prompt(prompt: &str) -> String {
     let clean: String = prompt.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     let clean = clean.trim();
     match clean.char_indices().nth(PROMPT) {
@@ -58,18 +58,18 @@ pub(super) fn short(prompt: &str) -> String {
     }
 }
 
-/// What a command that changes something, or `--refresh`, would bring up to date.
-pub(super) fn unsettled(texts: &[String]) {
+/// Prints the facts that a command that changes something, or `--refresh`, would bring up to date.
+pub(super) fn note_unsettled(texts: &[String]) {
     for text in texts {
-        ui::note("note", text);
+        ui::print_note("note", text);
     }
     if !texts.is_empty() {
-        ui::note("hint", "ask the machines: amplihack remote list --refresh");
+        ui::print_note("hint", "ask the machines: amplihack remote list --refresh");
     }
 }
 
-/// What was started.
-pub(super) fn started(started: &Started) -> String {
+/// Renders the sessions that were started.
+pub(super) fn started_sessions(started: &StartReport) -> String {
     let good: Vec<&Session> = started.rows.iter().filter_map(|row| row.outcome.as_ref().ok()).collect();
     if good.is_empty() {
         return String::new();
@@ -81,29 +81,29 @@ pub(super) fn started(started: &Started) -> String {
     text + "\nUse 'amplihack remote output <session-id>' to view progress\n"
 }
 
-/// What came of `exec`.
-pub(super) fn exec(result: &WorkflowResult) -> String {
+/// Renders the result of `exec`.
+pub(super) fn exec_result(result: &WorkflowResult) -> String {
     let mut text = String::new();
     if let Some(vm) = &result.vm_name {
         let _ = writeln!(text, "VM: {vm}");
     }
     if let Some(summary) = &result.summary {
-        text += &sums(summary);
+        text += &change_counts(summary);
     }
     text
 }
 
-/// What `pull` brought home.
-pub(super) fn summary(session: &str, summary: Option<&IntegrationSummary>) -> String {
+/// Renders the changes that `pull` brought home.
+pub(super) fn pull_summary(session: &str, summary: Option<&IntegrationSummary>) -> String {
     let Some(summary) = summary else { return "Nothing was changed in this session.\n".to_owned() };
-    let mut text = sums(summary);
+    let mut text = change_counts(summary);
     for branch in &summary.branches {
-        let _ = writeln!(text, "  {}", amplihack_remote::results::merge(session, branch));
+        let _ = writeln!(text, "  {}", amplihack_remote::results::merge_command(session, branch));
     }
     text
 }
 
-fn sums(summary: &IntegrationSummary) -> String {
+fn change_counts(summary: &IntegrationSummary) -> String {
     let mut text = format!(
         "Branches: {}\nCommits: {}\nFiles changed: {}\n",
         summary.branches.len(),
@@ -120,19 +120,19 @@ fn sums(summary: &IntegrationSummary) -> String {
 }
 
 /// A session's log.
-pub(super) fn output(session: &Session, text: &str) -> String {
+pub(super) fn session_log(session: &Session, text: &str) -> String {
     format!(
         "=== Session: {} ===\nStatus: {}\nVM: {}\nPrompt: {}\n{}\n{text}",
         session.session_id,
         session.status,
         session.vm_name,
-        short(&session.prompt),
+        shorten_prompt(&session.prompt),
         "=".repeat(80),
     )
 }
 
-/// What came of a kill: only what its machine says has ended is called terminated.
-pub(super) fn killed(killed: &KillResult) -> String {
+/// Renders the result of a kill: only a session whose end its machine reports is called terminated.
+pub(super) fn kill_result(killed: &KillResult) -> String {
     let Session { session_id: id, status, vm_name, .. } = &killed.session;
     match (killed.remote_kill_succeeded, killed.remote_kill_attempted) {
         (true, _) => format!("Session '{id}' has been terminated.\n"),
@@ -145,7 +145,7 @@ pub(super) fn killed(killed: &KillResult) -> String {
 }
 
 /// The end of a session in one line: its status, its exit code and, where that says more, the outcome of its run.
-pub(super) fn ended(session: &Session) -> String {
+pub(super) fn session_end(session: &Session) -> String {
     let code = session.exit_code.map(|code| format!(" {code}")).unwrap_or_default();
     let outcome = session.run_end().map(|end| end.outcome());
     let outcome = match outcome {
@@ -156,16 +156,16 @@ pub(super) fn ended(session: &Session) -> String {
 }
 
 /// The exit code of a command that stands for a session.
-pub(super) fn code(session: &Session) -> u8 {
+pub(super) fn session_exit_code(session: &Session) -> u8 {
     session.run_end().map_or(1, |end| match (end.is_success(), session.exit_code) {
         (true, _) => 0,
-        (false, Some(code)) if code != 0 => low(code),
+        (false, Some(code)) if code != 0 => clamp_exit_code(code),
         _ => 1,
     })
 }
 
 /// An exit code as this process's own: what is no success does not become one.
-pub(super) fn low(code: i32) -> u8 {
+pub(super) fn clamp_exit_code(code: i32) -> u8 {
     match u8::try_from(code & 0xff) {
         Ok(0) | Err(_) if code != 0 => 1,
         Ok(low) => low,
@@ -174,7 +174,7 @@ pub(super) fn low(code: i32) -> u8 {
 }
 
 /// The sums.
-pub(super) fn status(status: &RemoteStatus) -> String {
+pub(super) fn pool_status(status: &RemoteStatus) -> String {
     let RemoteStatus { pool, sessions, total_sessions } = status;
     let mut text = format!("=== Remote Session Pool Status ===\n\nVMs: {} total\n", pool.total_vms);
     text += &machines_in_short(&pool.vms);
@@ -200,12 +200,12 @@ fn machines_in_short(vms: &[PoolVm]) -> String {
 }
 
 /// The machines.
-pub(super) fn machines(vms: &[PoolVm]) -> String {
+pub(super) fn machine_list(vms: &[PoolVm]) -> String {
     if vms.is_empty() { "No machines.\n".to_owned() } else { machines_in_short(vms) }
 }
 
-/// What `pool gc` did.
-pub(super) fn swept(swept: &Swept, dry_run: bool) -> String {
+/// Renders the result of `pool gc`.
+pub(super) fn swept_machines(swept: &SweepReport, dry_run: bool) -> String {
     let mut text = String::new();
     let done = if dry_run { "would be given back" } else { "was given back" };
     for vm in &swept.released {
@@ -220,14 +220,14 @@ pub(super) fn swept(swept: &Swept, dry_run: bool) -> String {
     if text.is_empty() { "No machine is idle.\n".to_owned() } else { text }
 }
 
-/// What the machines have.
-pub(super) fn doctor(reports: &[HostReport]) -> String {
+/// Renders the equipment of the machines.
+pub(super) fn doctor_reports(reports: &[HostReport]) -> String {
     if reports.is_empty() {
         return "No machines: name some in hosts.toml, or choose another --backend.\n".to_owned();
     }
     let mut text = String::new();
     for report in reports {
-        let _ = writeln!(text, "{}: {}", report.host, if report.ready() { "ready" } else { "not ready" });
+        let _ = writeln!(text, "{}: {}", report.host, if report.is_ready() { "ready" } else { "not ready" });
         for fact in &report.facts {
             let _ = writeln!(text, "  {fact}");
         }
@@ -239,12 +239,12 @@ pub(super) fn doctor(reports: &[HostReport]) -> String {
 }
 
 /// `text` with keys masked, unless it shall be as it is.
-pub(super) fn masked(text: &str, raw: bool) -> String {
-    if raw { text.to_owned() } else { redact(text).into_owned() }
+pub(super) fn mask_keys(text: &str, raw: bool) -> String {
+    if raw { text.to_owned() } else { redact_credentials(text).into_owned() }
 }
 
 /// `text` with its colours, and without anything else that a terminal would obey, unless it shall be as it is.
-pub(super) fn calm(text: &str, raw: bool) -> Cow<'_, str> {
+pub(super) fn strip_controls(text: &str, raw: bool) -> Cow<'_, str> {
     let obeyed = |c: char| c.is_control() && !matches!(c, '\n' | '\r' | '\t');
     if raw || !text.contains(obeyed) {
         return Cow::Borrowed(text);
@@ -254,10 +254,10 @@ pub(super) fn calm(text: &str, raw: bool) -> Cow<'_, str> {
     while let Some(at) = rest.find(obeyed) {
         let (before, from) = rest.split_at(at);
         out.push_str(before);
-        let kept = colour(from);
+        let kept = color_sequence_length(from);
         let end = if kept > 0 { kept } else { from.chars().next().map_or(0, char::len_utf8) };
         let (sign, after) = from.split_at(end);
-        out.push_str(&if kept > 0 { sign.to_owned() } else { visible(sign) });
+        out.push_str(&if kept > 0 { sign.to_owned() } else { make_visible(sign) });
         rest = after;
     }
     out.push_str(rest);
@@ -265,21 +265,21 @@ pub(super) fn calm(text: &str, raw: bool) -> Cow<'_, str> {
 }
 
 /// The length of the sequence that `text` begins with, if it sets colours.
-fn colour(text: &str) -> usize {
+fn color_sequence_length(text: &str) -> usize {
     let Some(rest) = text.strip_prefix("\x1b[") else { return 0 };
     let end = rest.find(|c: char| !c.is_ascii_digit() && !matches!(c, ';' | ':')).unwrap_or(rest.len());
     if rest.as_bytes().get(end) == Some(&b'm') { end + 3 } else { 0 }
 }
 
 /// Writes bytes of an agent to stdout.
-fn bytes(bytes: &[u8]) -> io::Result<()> {
+fn write_bytes(bytes: &[u8]) -> io::Result<()> {
     let mut out = io::stdout().lock();
     out.write_all(bytes)?;
     out.flush()
 }
 
 /// Shows a log as it comes, whole lines at a time so that a key in two pieces is seen; `raw` shows it at once and to the byte.
-pub(super) struct Mask {
+pub(super) struct LogMask {
     raw: bool,
     rest: Vec<u8>,
 }
@@ -287,16 +287,16 @@ pub(super) struct Mask {
 /// A line that is longer is shown in pieces.
 const LINE: usize = 64 * 1024;
 
-impl Mask {
+impl LogMask {
     /// Masks keys, or shows all as it is.
     pub(super) fn new(raw: bool) -> Self {
         Self { raw, rest: Vec::new() }
     }
 
     /// Shows the lines that are whole now.
-    pub(super) fn show(&mut self, new: &[u8]) -> io::Result<()> {
+    pub(super) fn show_bytes(&mut self, new: &[u8]) -> io::Result<()> {
         if self.raw {
-            return bytes(new);
+            return write_bytes(new);
         }
         self.rest.extend_from_slice(new);
         let end = self.rest.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
@@ -306,22 +306,26 @@ impl Mask {
     }
 
     /// Shows what is left without a line's end.
-    pub(super) fn finish(&mut self) -> io::Result<()> {
+    pub(super) fn show_rest(&mut self) -> io::Result<()> {
         write_masked(&std::mem::take(&mut self.rest))
     }
 }
 
 fn write_masked(lines: &[u8]) -> io::Result<()> {
     match str::from_utf8(lines) {
-        Ok(text) => bytes(calm(&redact(text), false).as_bytes()),
+        Ok(text) => write_bytes(strip_controls(&redact_credentials(text), false).as_bytes()),
         // What is no text is shown as it is where nothing is in it that a terminal would obey, nor a key.
-        Err(_) if is_calm(lines) && amplihack_policy::secrets::find(lines).is_empty() => bytes(lines),
-        Err(_) => bytes(calm(&redact(&String::from_utf8_lossy(lines)), false).as_bytes()),
+        Err(_) if has_no_controls(lines) && amplihack_policy::secrets::find_credentials(lines).is_empty() => {
+            write_bytes(lines)
+        }
+        Err(_) => write_bytes(
+            strip_controls(&redact_credentials(&String::from_utf8_lossy(lines)), false).as_bytes(),
+        ),
     }
 }
 
-/// Whether bytes have no controls; those beyond ASCII count, which some terminals obey.
-fn is_calm(bytes: &[u8]) -> bool {
+/// Reports whether bytes have no controls; those beyond ASCII count, which some terminals obey.
+fn has_no_controls(bytes: &[u8]) -> bool {
     bytes.iter().all(|byte| !matches!(byte, 0..=8 | 11 | 12 | 14..=31 | 127..=159))
 }
 

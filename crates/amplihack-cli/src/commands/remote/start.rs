@@ -1,22 +1,22 @@
 //! `remote exec` and `remote start`.
 
-use amplihack_orchestration::parallel::tasks;
+use amplihack_orchestration::parallel::split_tasks;
 use amplihack_remote::{Client, ExecOptions, StartOptions, VMOptions};
-use amplihack_utils::error::Explain;
+use amplihack_utils::error::ErrorExplanation;
 use serde_json::{Value, json};
 
 use super::args::{ExecArgs, StartArgs};
-use super::{Driven, drive, placed, render};
+use super::{InterruptibleResult, drive_interruptible, place_client, render};
 use crate::commands::current_dir;
-use crate::input::text_of;
-use crate::ui::{self, Failure, line};
+use crate::input::read_text;
+use crate::ui::{self, CommandFailure, json_line};
 
 /// Works on one prompt until its end, and ends with the agent's exit code.
-pub(super) fn exec(client: Client, args: ExecArgs) -> Result<u8, Failure> {
-    let (client, state_file) = placed(client, args.place)?;
+pub(super) fn exec_prompt(client: Client, args: ExecArgs) -> Result<u8, CommandFailure> {
+    let (client, state_file) = place_client(client, args.place)?;
     let prompt = match (args.prompt, args.prompt_file) {
         (Some(prompt), _) => prompt,
-        (None, Some(path)) => text_of(&path)?,
+        (None, Some(path)) => read_text(&path)?,
         (None, None) => String::new(),
     };
     let options = ExecOptions {
@@ -35,38 +35,41 @@ pub(super) fn exec(client: Client, args: ExecArgs) -> Result<u8, Failure> {
         },
         timeout_minutes: args.timeout,
         skip_secret_scan: args.skip_secret_scan,
-        api_key: client.key().map(|(_, key)| key.expose().to_owned()).unwrap_or_default(),
+        api_key: client.agent_key().map(|(_, key)| key.expose().to_owned()).unwrap_or_default(),
     };
     let json = args.json;
     // The agent's output belongs to the person who waits; with --json stdout is the object's.
-    let mut mask = render::Mask::new(false);
-    let mut show = |bytes: &[u8]| if json { Ok(()) } else { mask.show(bytes) };
-    let driven = drive(client.exec_showing(options, state_file.as_deref(), &mut show));
-    mask.finish().map_err(|error| Failure::system("stdout could not be written", &error))?;
+    let mut mask = render::LogMask::new(false);
+    let mut show = |bytes: &[u8]| if json { Ok(()) } else { mask.show_bytes(bytes) };
+    let driven = drive_interruptible(client.exec_with_output(options, state_file.as_deref(), &mut show));
+    mask.show_rest().map_err(|error| CommandFailure::from_io_error("stdout could not be written", &error))?;
     let result = match driven? {
-        Driven::Done(result) => result,
-        Driven::Interrupted(code) => {
-            ui::note("hint", "the session goes on; see 'amplihack remote list', then wait, pull or kill it");
+        InterruptibleResult::Done(result) => result,
+        InterruptibleResult::Interrupted(code) => {
+            ui::print_note(
+                "hint",
+                "the session goes on; see 'amplihack remote list', then wait, pull or kill it",
+            );
             return Ok(code);
         }
     };
     if json {
         let object =
             json!({ "exit_code": result.exit_code, "summary": result.summary, "vm_name": result.vm_name });
-        ui::data(&line(&object)?)?;
+        ui::print_data(&json_line(&object)?)?;
     } else {
-        ui::progress(&render::exec(&result));
+        ui::print_progress(&render::exec_result(&result));
     }
-    Ok(render::low(result.exit_code))
+    Ok(render::clamp_exit_code(result.exit_code))
 }
 
 /// Starts a session a prompt; each has its own row and its own fate.
-pub(super) fn start(client: Client, args: StartArgs) -> Result<u8, Failure> {
-    let (mut client, state_file) = placed(client, args.place)?;
+pub(super) fn start_sessions(client: Client, args: StartArgs) -> Result<u8, CommandFailure> {
+    let (mut client, state_file) = place_client(client, args.place)?;
     client.idempotency_key = args.idempotency_key;
     client.fail_fast = args.fail_fast;
     let prompts = match args.prompt_file {
-        Some(path) => tasks(&text_of(&path)?),
+        Some(path) => split_tasks(&read_text(&path)?),
         None => args.prompts,
     };
     let options = StartOptions {
@@ -77,13 +80,13 @@ pub(super) fn start(client: Client, args: StartArgs) -> Result<u8, Failure> {
         size: args.size,
         region: args.region,
         tunnel_port: args.port,
-        api_key: client.key().map(|(_, key)| key.expose().to_owned()).unwrap_or_default(),
+        api_key: client.agent_key().map(|(_, key)| key.expose().to_owned()).unwrap_or_default(),
         state_file,
     };
-    let started = match drive(client.start(options))? {
-        Driven::Done(started) => started,
-        Driven::Interrupted(code) => {
-            ui::note("hint", "see what was started: amplihack remote list --refresh");
+    let started = match drive_interruptible(client.start_sessions(options))? {
+        InterruptibleResult::Done(started) => started,
+        InterruptibleResult::Interrupted(code) => {
+            ui::print_note("hint", "see what was started: amplihack remote list --refresh");
             return Ok(code);
         }
     };
@@ -100,16 +103,16 @@ pub(super) fn start(client: Client, args: StartArgs) -> Result<u8, Failure> {
                 }),
             })
             .collect();
-        ui::data(&line(
+        ui::print_data(&json_line(
             &json!({ "sessions": rows, "started": started.rows.len() - failed, "failed": failed }),
         )?)?;
     } else {
-        ui::shown(&render::started(&started))?;
+        ui::print_visible(&render::started_sessions(&started))?;
         for row in &started.rows {
             if let Err(error) = &row.outcome {
-                ui::note("error", format_args!("{}: {error}", render::short(&row.prompt)));
+                ui::print_note("error", format_args!("{}: {error}", render::shorten_prompt(&row.prompt)));
                 if let Some(hint) = error.hint() {
-                    ui::note("hint", hint);
+                    ui::print_note("hint", hint);
                 }
             }
         }

@@ -3,29 +3,29 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use amplihack_orchestration::budget::tokens;
+use amplihack_orchestration::budget::count_tokens;
 use amplihack_orchestration::drive::diff_path;
-use amplihack_orchestration::headline;
-use amplihack_orchestration::journal::{Story, TurnRecord, all, find, read};
-use amplihack_orchestration::progress::{checked_name, phase_name};
+use amplihack_orchestration::end_headline;
+use amplihack_orchestration::journal::{AutoRunState, TurnRecord, all_runs, find_run, read_run};
+use amplihack_orchestration::progress::{phase_name, verification_result_name};
 use amplihack_utils::launcher_context::SessionId;
 use serde_json::{Value, json};
 
-use super::super::auto::board::diff_size;
-use super::super::prune::Over;
-use super::print;
-use crate::ui::{Failure, note};
+use super::super::auto::display::diff_size;
+use super::super::prune::EndedRun;
+use super::print_either;
+use crate::ui::{CommandFailure, print_note};
 
 /// The most of a diff that is shown with its run.
 const SHOWN_DIFF: u64 = 64 * 1024;
 
 /// The diff of a run, as far as it is shown.
-enum Diff {
+enum DisplayedDiff {
     Whole(String),
     Large(u64),
 }
 
-impl Diff {
+impl DisplayedDiff {
     fn read(path: &Path) -> Self {
         match std::fs::metadata(path).map(|file| file.len()) {
             Ok(bytes) if bytes > SHOWN_DIFF => Self::Large(bytes),
@@ -39,17 +39,18 @@ impl Diff {
 }
 
 /// Shows the unattended run that is meant by `wanted`; `None` if there is none.
-pub(super) fn show(home: &Path, wanted: &str, json: bool) -> Result<Option<u8>, Failure> {
-    let Ok(id) = find(home, wanted) else { return Ok(None) };
-    let story = read(home, &id)?;
-    let diff = Diff::read(&diff_path(&id.directory(home)));
-    print(json, || object(&id, &story, diff.text()), || text(&id, &story, &diff)).map(Some)
+pub(super) fn show_unattended(home: &Path, wanted: &str, json: bool) -> Result<Option<u8>, CommandFailure> {
+    let Ok(id) = find_run(home, wanted) else { return Ok(None) };
+    let story = read_run(home, &id)?;
+    let diff = DisplayedDiff::read(&diff_path(&id.directory(home)));
+    print_either(json, || unattended_json(&id, &story, diff.text()), || unattended_text(&id, &story, &diff))
+        .map(Some)
 }
 
-/// Those that ended, or were begun and killed.
-pub(super) fn over(home: &Path) -> impl Iterator<Item = Over> {
-    let over = stories(home).into_iter().filter(|(_, story)| !story.is_running());
-    over.map(|(id, story)| Over {
+/// Returns the runs that ended, or were begun and killed.
+pub(super) fn ended_runs(home: &Path) -> impl Iterator<Item = EndedRun> {
+    let over = unattended_runs(home).into_iter().filter(|(_, story)| !story.is_running());
+    over.map(|(id, story)| EndedRun {
         directory: id.directory(home),
         ended: story.ended.as_ref().map_or(story.began, |ended| ended.at),
         id: id.to_string(),
@@ -57,31 +58,31 @@ pub(super) fn over(home: &Path) -> impl Iterator<Item = Over> {
 }
 
 /// All unattended runs that can be read, oldest first; what cannot is said.
-pub(super) fn stories(home: &Path) -> Vec<(SessionId, Story)> {
-    let read = |id: SessionId| match read(home, &id) {
+pub(super) fn unattended_runs(home: &Path) -> Vec<(SessionId, AutoRunState)> {
+    let read = |id: SessionId| match read_run(home, &id) {
         Ok(story) => Some((id, story)),
         Err(error) => {
-            note("warning", error);
+            print_note("warning", error);
             None
         }
     };
-    all(home).into_iter().filter_map(read).collect()
+    all_runs(home).into_iter().filter_map(read).collect()
 }
 
-pub(super) fn object(id: &SessionId, story: &Story, diff: Option<&str>) -> Value {
+pub(super) fn unattended_json(id: &SessionId, story: &AutoRunState, diff: Option<&str>) -> Value {
     let ended = story.ended.as_ref();
     json!({
         "id": id.as_str(),
-        "state": story.state(),
+        "state": story.state_name(),
         "reason": story.ended.as_ref().map(|ended| ended.run.reason()),
         "agent": story.agent,
-        "directory": story.directory(),
+        "directory": story.working_directory(),
         "worktree": story.worktree,
         "began": story.began,
         "ended": story.ended.as_ref().map(|ended| ended.at),
         "changed": story.ended.as_ref().and_then(|ended| ended.changed),
         "baseline": story.baseline,
-        "limit": story.limit(),
+        "limit": story.reached_limit(),
         "check_changed": story.ended.as_ref().map_or(&[][..], |ended| &ended.check_changed),
         "end": story.ended.as_ref().map(|ended| &ended.run),
         "turns": story.turns,
@@ -95,7 +96,7 @@ pub(super) fn object(id: &SessionId, story: &Story, diff: Option<&str>) -> Value
     })
 }
 
-fn text(id: &SessionId, story: &Story, diff: &Diff) -> String {
+fn unattended_text(id: &SessionId, story: &AutoRunState, diff: &DisplayedDiff) -> String {
     let mut out = String::new();
     let mut fact = |name: &str, value: &str| {
         let _ = writeln!(out, "{name}: {value}");
@@ -103,16 +104,16 @@ fn text(id: &SessionId, story: &Story, diff: &Diff) -> String {
     fact("run", id.as_str());
     fact("task", first_words(&story.spec.task, 200).as_str());
     fact("agent", story.agent.name());
-    fact("state", story.state());
+    fact("state", story.state_name());
     if let Some(ended) = &story.ended {
         fact("reason", ended.run.reason());
         let baseline = story.baseline.as_ref();
-        fact("end", &headline(&ended.run, baseline, ended.limit, &ended.check_changed));
+        fact("end", &end_headline(&ended.run, baseline, ended.limit, &ended.check_changed));
     }
     for check in story.baseline.iter().flat_map(|baseline| &baseline.checks) {
         fact("before the first turn", &format!("{}: `{}`", check.outcome.name(), check.command));
     }
-    fact("directory", &story.directory().display().to_string());
+    fact("directory", &story.working_directory().display().to_string());
     if let Some(tree) = &story.worktree {
         fact("branch", &tree.branch);
     }
@@ -121,7 +122,7 @@ fn text(id: &SessionId, story: &Story, diff: &Diff) -> String {
         fact("ended", &ended.at.to_string());
     }
     let used = story.meter.totals();
-    fact("tokens", &tokens(&used).to_string());
+    fact("tokens", &count_tokens(&used).to_string());
     if let Some(cost) = used.cost_usd {
         fact("cost", &format!("${cost:.4}"));
     }
@@ -135,7 +136,7 @@ fn text(id: &SessionId, story: &Story, diff: &Diff) -> String {
         fact("take it in", &format!("amplihack sessions merge {id}"));
     }
     for turn in &story.turns {
-        let how = how(turn);
+        let how = turn_result(turn);
         let launch = turn.launches.last().map(String::as_str).unwrap_or_default();
         let _ = writeln!(out, "\nturn {}: {}, {} ({launch})", turn.turn, turn.agent, phase_name(turn.phase));
         let _ = writeln!(out, "  {}", how.trim_end().replace('\n', "\n  "));
@@ -143,7 +144,7 @@ fn text(id: &SessionId, story: &Story, diff: &Diff) -> String {
             let _ = writeln!(out, "  denied: {denied}");
         }
         if let Some(verdict) = &turn.verdict {
-            let _ = writeln!(out, "  {}", checked_name(verdict.outcome));
+            let _ = writeln!(out, "  {}", verification_result_name(verdict.outcome));
             for check in &verdict.checks {
                 let word = if check.passed { "passed" } else { "failed" };
                 let _ = writeln!(out, "    {word}: {}", check.what);
@@ -154,11 +155,11 @@ fn text(id: &SessionId, story: &Story, diff: &Diff) -> String {
         }
     }
     match diff {
-        Diff::Whole(diff) if diff.is_empty() => {}
-        Diff::Whole(diff) => {
+        DisplayedDiff::Whole(diff) if diff.is_empty() => {}
+        DisplayedDiff::Whole(diff) => {
             let _ = write!(out, "\n{diff}");
         }
-        Diff::Large(bytes) => {
+        DisplayedDiff::Large(bytes) => {
             let _ = writeln!(out, "\nthe diff has {bytes} bytes: amplihack sessions diff {id}");
         }
     }
@@ -176,8 +177,8 @@ pub(crate) fn first_words(task: &str, most: usize) -> String {
     format!("{}…", cut.trim_end())
 }
 
-/// How a turn went, in words.
-pub(super) fn how(turn: &TurnRecord) -> String {
+/// Returns the result of a turn, in words.
+pub(super) fn turn_result(turn: &TurnRecord) -> String {
     let Some(answer) = &turn.answer else { return "goes on, or was broken off".to_owned() };
     match &answer.claim {
         _ if answer.cut => "cut".to_owned(),

@@ -2,30 +2,30 @@
 
 mod load;
 
-pub(crate) use load::document;
+pub(crate) use load::load_document;
 
 use std::fs::File;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use amplihack_export::otel::{Collector, Settings, Traces, traces};
-use amplihack_export::{Cleaner, markdown, page};
+use amplihack_export::otel::{OtelSettings, OtelTraces, TraceCollector, document_traces};
+use amplihack_export::{TextCleaner, html_page, markdown_document};
 use amplihack_utils::env::Env;
-use amplihack_utils::fs::{Durability, write_atomic};
+use amplihack_utils::fs::{WriteDurability, write_atomic};
 use clap::Args;
 
-use crate::ui::{self, Failure, line};
+use crate::ui::{self, CommandFailure, json_line};
 
 // Options of `sessions export`.
 #[derive(Debug, Args)]
 #[command(group(clap::ArgGroup::new("form").required(true).multiple(false).args(["markdown", "html", "otel"])))]
-pub(crate) struct ExportArgs {
+pub(crate) struct SessionExportArgs {
     /// The id of a session or an unattended run, the beginning of it, or `latest`
     id: String,
     /// Markdown, for a pull request
     #[arg(long)]
     markdown: bool,
-    /// One self-contained HTML page
+    /// A self-contained HTML page
     #[arg(long)]
     html: bool,
     /// OpenTelemetry traces, as OTLP JSON
@@ -49,57 +49,59 @@ pub(crate) struct ExportArgs {
 }
 
 /// Exports the run that is meant.
-pub(super) fn run(home: &Path, args: &ExportArgs, env: &Env) -> Result<u8, Failure> {
-    let document = document(home, &args.id, env)?;
-    let cleaner = Cleaner::new(!args.no_redact);
+pub(super) fn export_session(home: &Path, args: &SessionExportArgs, env: &Env) -> Result<u8, CommandFailure> {
+    let document = load_document(home, &args.id, env)?;
+    let cleaner = TextCleaner::new(!args.no_redact);
     if !args.otel {
-        let text = if args.html { page(&document, cleaner) } else { markdown(&document, cleaner) };
-        return write(&text, args.output.as_deref());
+        let text =
+            if args.html { html_page(&document, cleaner) } else { markdown_document(&document, cleaner) };
+        return write_export(&text, args.output.as_deref());
     }
-    let settings = Settings::of(env)?;
-    let traces = traces(&document, cleaner, args.otel_content, &settings);
+    let settings = OtelSettings::from_env(env)?;
+    let traces = document_traces(&document, cleaner, args.otel_content, &settings);
     if let Some(endpoint) = &args.otel_endpoint {
-        return send(&traces, &settings.collector_at(endpoint));
+        return send_traces(&traces, &settings.collector_at(endpoint));
     }
     if args.otel_send {
         let collector = settings.collector.ok_or_else(|| {
-            Failure::usage(
+            CommandFailure::bad_usage(
                 "--otel-send: the environment names no collector",
                 "set OTEL_EXPORTER_OTLP_ENDPOINT, as http://127.0.0.1:4318, or use --otel-endpoint URL",
             )
         })?;
-        return send(&traces, &collector);
+        return send_traces(&traces, &collector);
     }
-    write(&line(&traces)?, args.output.as_deref())
+    write_export(&json_line(&traces)?, args.output.as_deref())
 }
 
-fn write(text: &str, output: Option<&Path>) -> Result<u8, Failure> {
+fn write_export(text: &str, output: Option<&Path>) -> Result<u8, CommandFailure> {
     match output {
-        None => ui::data(text)?,
+        None => ui::print_data(text)?,
         Some(path) => {
             // `/dev/stdout`, a pipe: written to, as everybody does. Also where a link leads to one, the link stays.
             let stream = path.metadata().is_ok_and(|there| !there.is_file() && !there.is_dir());
             let written = if stream {
                 File::options().write(true).open(path).and_then(|mut file| file.write_all(text.as_bytes()))
             } else {
-                write_atomic(path, text.as_bytes(), 0o600, Durability::Process)
+                write_atomic(path, text.as_bytes(), 0o600, WriteDurability::Process)
             };
-            written
-                .map_err(|error| Failure::system(&format!("{} cannot be written", path.display()), &error))?;
+            written.map_err(|error| {
+                CommandFailure::from_io_error(&format!("{} cannot be written", path.display()), &error)
+            })?;
         }
     }
     Ok(0)
 }
 
 #[cfg(feature = "otel")]
-fn send(traces: &Traces, collector: &Collector) -> Result<u8, Failure> {
-    amplihack_export::otel::send(traces, collector)?;
+fn send_traces(traces: &OtelTraces, collector: &TraceCollector) -> Result<u8, CommandFailure> {
+    amplihack_export::otel::send_traces(traces, collector)?;
     Ok(0)
 }
 
 #[cfg(not(feature = "otel"))]
-fn send(_: &Traces, _: &Collector) -> Result<u8, Failure> {
-    Err(Failure::usage(
+fn send_traces(_: &OtelTraces, _: &TraceCollector) -> Result<u8, CommandFailure> {
+    Err(CommandFailure::bad_usage(
         "this amplihack was built without the feature otel, so it sends nothing",
         "build it with `--features otel`, or pipe --otel to `curl --json @- URL/v1/traces`",
     ))

@@ -2,35 +2,35 @@
 
 use std::path::Path;
 
-use amplihack_session::journal::Recorded;
+use amplihack_session::journal::JournaledRun;
 use amplihack_utils::error::ExitKind;
-use amplihack_utils::launcher_context::meant;
+use amplihack_utils::launcher_context::pick_by_prefix;
 
-use super::all;
-use crate::ui::Failure;
+use super::recorded_sessions;
+use crate::ui::CommandFailure;
 
 /// The run of this id, of this beginning of an id, or the latest one.
-pub(super) fn one(home: &Path, wanted: &str) -> Result<Recorded, Failure> {
-    let mut runs = all(home);
+pub(super) fn find_session(home: &Path, wanted: &str) -> Result<JournaledRun, CommandFailure> {
+    let mut runs = recorded_sessions(home);
     if wanted == "latest" {
         return runs.pop().ok_or_else(|| {
-            Failure::missing("no run has been recorded yet", "run an agent with --output json")
+            CommandFailure::not_found("no run has been recorded yet", "run an agent with --output json")
         });
     }
-    meant(runs, wanted, |run| run.id.as_str()).map_err(|many| match many {
-        0 => Failure::missing(
+    pick_by_prefix(runs, wanted, |run| run.id.as_str()).map_err(|many| match many {
+        0 => CommandFailure::not_found(
             format!("no session with the id {wanted:?} is kept"),
             "`amplihack sessions list` shows those that are",
         ),
-        _ => Failure::usage(
+        _ => CommandFailure::bad_usage(
             format!("{many} sessions begin with {wanted:?}"),
             "write more of the id; `amplihack sessions list` shows them",
         ),
     })
 }
 
-impl Failure {
-    fn missing(message: impl Into<String>, hint: &str) -> Self {
-        Self::of("not_found", message, hint, ExitKind::NotFound)
+impl CommandFailure {
+    fn not_found(message: impl Into<String>, hint: &str) -> Self {
+        Self::new("not_found", message, hint, ExitKind::NotFound)
     }
 }

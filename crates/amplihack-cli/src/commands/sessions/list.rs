@@ -3,49 +3,53 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use amplihack_orchestration::journal::Story;
+use amplihack_orchestration::journal::AutoRunState;
 use amplihack_remote::state::SessionRecord;
 use amplihack_remote::{RemoteError, SessionManager};
-use amplihack_session::journal::Recorded;
+use amplihack_session::journal::JournaledRun;
 use amplihack_utils::env::Env;
 use amplihack_utils::launcher_context::SessionId;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::auto::first_words;
-use super::table::money;
-use crate::ui::note;
+use super::table::format_cost;
+use crate::ui::print_note;
 
 /// The width of a terminal that everybody has.
 const WIDTH: usize = 80;
 
 /// The sessions on other machines that the state file knows; that it cannot be read is said, and hides nothing else.
-pub(super) fn remote() -> Vec<SessionRecord> {
+pub(super) fn remote_sessions() -> Vec<SessionRecord> {
     let read = || -> Result<Vec<_>, RemoteError> {
         let manager = SessionManager::new(None)?;
         let sessions = manager.list_sessions(None)?;
-        sessions.iter().map(|session| manager.record(&session.session_id)).collect()
+        sessions.iter().map(|session| manager.session_record(&session.session_id)).collect()
     };
     read().unwrap_or_else(|error| {
-        note("warning", format_args!("sessions on other machines are not shown: {error}"));
+        print_note("warning", format_args!("sessions on other machines are not shown: {error}"));
         Vec::new()
     })
 }
 
 /// All of them for a program.
-pub(super) fn object(runs: &[Recorded], stories: &[(SessionId, Story)], remote: &[SessionRecord]) -> Value {
-    let mut object = json!({ "sessions": runs.iter().map(super::object).collect::<Vec<_>>() });
+pub(super) fn list_json(
+    runs: &[JournaledRun],
+    stories: &[(SessionId, AutoRunState)],
+    remote: &[SessionRecord],
+) -> Value {
+    let mut object = json!({ "sessions": runs.iter().map(super::session_json).collect::<Vec<_>>() });
     if !stories.is_empty() {
-        let runs = stories.iter().map(|(id, story)| super::auto::object(id, story, None));
+        let runs = stories.iter().map(|(id, story)| super::auto::unattended_json(id, story, None));
         object["unattended"] = runs.collect();
     }
     if !remote.is_empty() {
-        object["remote"] = remote.iter().map(elsewhere).collect();
+        object["remote"] = remote.iter().map(remote_json).collect();
     }
     object
 }
 
-fn elsewhere(record: &SessionRecord) -> Value {
+fn remote_json(record: &SessionRecord) -> Value {
     let session = &record.session;
     json!({
         "id": session.session_id,
@@ -59,9 +63,9 @@ fn elsewhere(record: &SessionRecord) -> Value {
 }
 
 /// All of them for a person: a line with id, agent, state, time and cost, then the task, then where the work is.
-pub(super) fn text(
-    runs: &[Recorded],
-    stories: &[(SessionId, Story)],
+pub(super) fn list_text(
+    runs: &[JournaledRun],
+    stories: &[(SessionId, AutoRunState)],
     remote: &[SessionRecord],
     env: &Env,
 ) -> String {
@@ -76,48 +80,49 @@ pub(super) fn text(
         if !out.is_empty() {
             out.push('\n');
         }
-        line(out, [name, "agent", "state", "began", "cost"]);
+        write_line(out, [name, "agent", "state", "began", "cost"]);
     };
     if !runs.is_empty() {
         title(&mut out, "session");
     }
     for run in runs {
         let record = &run.record;
-        let (state, began, cost) = (record.state(), when(record.started_at), money(&record.usage));
-        line(&mut out, [run.id.as_str(), record.agent.name(), state, &began, &cost]);
-        detail(&mut out, &place(Path::new(&record.cwd), home));
+        let (state, began, cost) =
+            (record.state_name(), format_time(record.started_at), format_cost(&record.usage));
+        write_line(&mut out, [run.id.as_str(), record.agent.name(), state, &began, &cost]);
+        write_detail(&mut out, &shorten_home(Path::new(&record.cwd), home));
     }
     if !stories.is_empty() {
         title(&mut out, "unattended run");
     }
     for (id, story) in stories {
-        let (began, cost) = (when(story.began), money(&story.meter.totals()));
-        line(&mut out, [id.as_str(), story.agent.name(), story.state(), &began, &cost]);
-        detail(&mut out, &first_words(&story.spec.task, WIDTH - 2));
+        let (began, cost) = (format_time(story.began), format_cost(&story.meter.totals()));
+        write_line(&mut out, [id.as_str(), story.agent.name(), story.state_name(), &began, &cost]);
+        write_detail(&mut out, &first_words(&story.spec.task, WIDTH - 2));
         let kept = story.worktree.as_ref().filter(|tree| tree.path.is_dir());
         let branch = kept.map(|tree| format!("  {}", tree.branch)).unwrap_or_default();
-        detail(&mut out, &format!("{}{branch}", place(&story.spec.cwd, home)));
+        write_detail(&mut out, &format!("{}{branch}", shorten_home(&story.spec.cwd, home)));
     }
     if !remote.is_empty() {
         title(&mut out, "remote session");
     }
     for record in remote {
         let session = &record.session;
-        let (agent, began) = (record.agent.as_deref().unwrap_or("-"), when(session.created_at));
-        line(&mut out, [&session.session_id, agent, session.status.name(), &began, "-"]);
-        detail(&mut out, &first_words(&session.prompt, WIDTH - 2));
-        detail(&mut out, &format!("on {}", session.vm_name));
+        let (agent, began) = (record.agent.as_deref().unwrap_or("-"), format_time(session.created_at));
+        write_line(&mut out, [&session.session_id, agent, session.status.name(), &began, "-"]);
+        write_detail(&mut out, &first_words(&session.prompt, WIDTH - 2));
+        write_detail(&mut out, &format!("on {}", session.vm_name));
     }
     out
 }
 
-fn line(out: &mut String, [id, agent, state, began, cost]: [&str; 5]) {
+fn write_line(out: &mut String, [id, agent, state, began, cost]: [&str; 5]) {
     let text = format!("{id:<30} {agent:<10} {state:<13} {began:<12} {cost}");
     let _ = writeln!(out, "{}", text.trim_end());
 }
 
 /// A line that belongs to the one before. The beginning of a long one goes: its end says more.
-fn detail(out: &mut String, text: &str) {
+fn write_detail(out: &mut String, text: &str) {
     let long = text.chars().count().saturating_sub(WIDTH - 2);
     let shown: String = if long > 0 {
         std::iter::once('…').chain(text.chars().skip(long + 1)).collect()
@@ -128,11 +133,11 @@ fn detail(out: &mut String, text: &str) {
 }
 
 /// A time in UTC, as the ids have it, without what everybody knows.
-fn when(at: Timestamp) -> String {
+fn format_time(at: Timestamp) -> String {
     at.strftime("%m-%d %H:%MZ").to_string()
 }
 
-fn place(directory: &Path, home: Option<&Path>) -> String {
+fn shorten_home(directory: &Path, home: Option<&Path>) -> String {
     match home.and_then(|home| directory.strip_prefix(home).ok()) {
         Some(below) if below.as_os_str().is_empty() => "~".to_owned(),
         Some(below) => format!("~/{}", below.display()),

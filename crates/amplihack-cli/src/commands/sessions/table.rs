@@ -2,19 +2,19 @@
 
 use std::fmt::Write as _;
 
-use amplihack_agent::event::Totals;
-use amplihack_session::journal::Recorded;
+use amplihack_agent::event::UsageTotals;
+use amplihack_session::journal::JournaledRun;
 use comfy_table::{Table, presets};
 use serde_json::{Value, json};
 
-pub(super) fn table(header: &[&str]) -> Table {
+pub(super) fn plain_table(header: &[&str]) -> Table {
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_header(header);
     table
 }
 
-/// What is known of one run, one fact a line.
-pub(super) fn show(run: &Recorded) -> String {
+/// Renders the facts known about one run, one a line.
+pub(super) fn session_facts(run: &JournaledRun) -> String {
     let record = &run.record;
     let mut out = String::new();
     let mut fact = |name: &str, value: &str| {
@@ -33,8 +33,8 @@ pub(super) fn show(run: &Recorded) -> String {
     if let Some(ended) = record.ended_at {
         fact("ended", &ended.to_string());
     }
-    fact("state", record.state());
-    let Totals { input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, .. } = record.usage;
+    fact("state", record.state_name());
+    let UsageTotals { input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, .. } = record.usage;
     fact(
         "tokens",
         &format!(
@@ -42,7 +42,7 @@ pub(super) fn show(run: &Recorded) -> String {
         ),
     );
     if record.usage.cost_usd.is_some() {
-        fact("cost", &money(&record.usage));
+        fact("cost", &format_cost(&record.usage));
     }
     if let Some(text) = record.end.as_ref().and_then(|end| end.event.summary.text.as_ref()) {
         let _ = write!(out, "\n{}\n", text.trim_end_matches('\n'));
@@ -50,18 +50,18 @@ pub(super) fn show(run: &Recorded) -> String {
     out
 }
 
-fn sum(runs: &[Recorded]) -> Totals {
-    let mut sum = Totals::default();
+fn total_usage(runs: &[JournaledRun]) -> UsageTotals {
+    let mut sum = UsageTotals::default();
     for run in runs {
-        sum.add(&run.record.usage);
+        sum.add_amounts(&run.record.usage);
     }
     sum
 }
 
-/// What runs used, by run and together.
-pub(super) fn cost(runs: &[Recorded]) -> String {
-    let mut table = table(&["session", "agent", "in", "out", "from cache", "to cache", "cost"]);
-    let row = |name: String, agent: String, usage: &Totals| {
+/// Renders the usage of runs, by run and in total.
+pub(super) fn cost_table(runs: &[JournaledRun]) -> String {
+    let mut table = plain_table(&["session", "agent", "in", "out", "from cache", "to cache", "cost"]);
+    let row = |name: String, agent: String, usage: &UsageTotals| {
         [
             name,
             agent,
@@ -69,23 +69,23 @@ pub(super) fn cost(runs: &[Recorded]) -> String {
             usage.output_tokens.to_string(),
             usage.cache_read_tokens.to_string(),
             usage.cache_write_tokens.to_string(),
-            money(usage),
+            format_cost(usage),
         ]
     };
     for run in runs {
         table.add_row(row(run.id.to_string(), run.record.agent.to_string(), &run.record.usage));
     }
-    table.add_row(row("total".to_owned(), String::new(), &sum(runs)));
+    table.add_row(row("total".to_owned(), String::new(), &total_usage(runs)));
     format!("{}\n", table.trim_fmt())
 }
 
-/// The same for programs.
-pub(super) fn cost_object(runs: &[Recorded]) -> Value {
-    let each = |run: &Recorded| json!({ "id": run.id.as_str(), "agent": run.record.agent, "usage": run.record.usage });
-    json!({ "sessions": runs.iter().map(each).collect::<Vec<_>>(), "together": sum(runs) })
+/// Returns the usage of runs, by run and in total, as JSON.
+pub(super) fn cost_object(runs: &[JournaledRun]) -> Value {
+    let each = |run: &JournaledRun| json!({ "id": run.id.as_str(), "agent": run.record.agent, "usage": run.record.usage });
+    json!({ "sessions": runs.iter().map(each).collect::<Vec<_>>(), "together": total_usage(runs) })
 }
 
 /// Only what an agent itself says: prices are not ours to know.
-pub(super) fn money(usage: &Totals) -> String {
+pub(super) fn format_cost(usage: &UsageTotals) -> String {
     usage.cost_usd.map_or_else(|| "-".to_owned(), |cost| format!("${cost:.4}"))
 }

@@ -3,23 +3,28 @@
 use std::path::Path;
 use std::time::Duration;
 
-use amplihack_session::journal::{Recorded, events_path};
+use amplihack_session::journal::{JournaledRun, events_path};
 use amplihack_utils::log::read_from;
 
-use crate::ui::{self, Failure};
+use crate::ui::{self, CommandFailure};
 
-/// How often a follower looks.
+/// Interval at which a follower looks for new events.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// Prints the events of `run` from byte `from` on: what was printed is what the next `--from` adds to it.
-pub(super) fn run(home: &Path, run: &Recorded, mut from: u64, follow: bool) -> Result<u8, Failure> {
+pub(super) fn tail_events(
+    home: &Path,
+    run: &JournaledRun,
+    mut from: u64,
+    follow: bool,
+) -> Result<u8, CommandFailure> {
     let path = events_path(&run.directory);
     loop {
         // Asked before the reading: what a run wrote before its end is read then.
-        let goes_on = follow && Recorded::read(home, &run.id)?.is_some_and(|now| now.record.is_running());
+        let goes_on = follow && JournaledRun::read(home, &run.id)?.is_some_and(|now| now.record.is_running());
         for line in read_from(&path, from)? {
             let (offset, line) = line?;
-            ui::data(&(String::from_utf8_lossy(&line) + "\n"))?;
+            ui::print_data(&(String::from_utf8_lossy(&line) + "\n"))?;
             from = offset + line.len() as u64 + 1;
         }
         if !goes_on {

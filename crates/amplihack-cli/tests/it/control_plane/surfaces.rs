@@ -57,7 +57,8 @@ fn the_manifest_of_a_repository_registers_each_wrapper_with_its_event() {
         ("userPromptSubmitted", "user-prompt-submit"),
     ] {
         let command = manifest["hooks"][event][0]["bash"].as_str().unwrap_or_default();
-        let file = command.split(' ').next().unwrap();
+        let words = command.split(|c: char| " ();".contains(c));
+        let file = words.into_iter().find(|word| word.starts_with(".github/")).unwrap_or_default();
         assert_eq!(file, format!(".github/hooks/{wrapper}"), "{manifest:#}");
         assert!(sandbox.work().join(file).is_file(), "{file}");
     }

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use amplihack_agent::AgentBinary;
-use amplihack_probe::loopback::{DUMMY_KEY, Options, loopback};
-use amplihack_probe::model::{Reply, Scenario, Script};
+use amplihack_probe::loopback::{DUMMY_KEY, LoopbackOptions, prepare_loopback};
+use amplihack_probe::model::{ModelScenario, ModelScript, ScriptedReply};
 use amplihack_testkit::grid::{JourneyCell, cell};
 use amplihack_testkit::{Output, Run, long, loud, procs};
 use serde_json::Value;
@@ -45,7 +45,7 @@ pub(super) fn run(name: &str, agent: AgentBinary, make: fn(&Cell<'_>)) {
         return note(name, agent, "not run: the agent is not installed");
     };
     let mut line = "not run: there is no world for it".to_owned();
-    World::with(agent, Script::default(), |world| {
+    World::with(agent, ModelScript::default(), |world| {
         world.sandbox.unset(format!("AMPLIHACK_{}_PATH", agent.name().to_uppercase()));
         world.sandbox.link(agent.name(), &program);
         world.sandbox.link("amplihack", amplihack());
@@ -90,8 +90,8 @@ impl Cell<'_> {
 
     /// The agent's settings as they are before its user trusts a directory.
     pub(super) fn trusts_nothing(&self) {
-        let url = self.world.server.base_url(Scenario::Script, "run");
-        loopback(self.agent, &url, &self.world.sandbox.home(), Options::default()).unwrap();
+        let url = self.world.server.base_url(ModelScenario::Script, "run");
+        prepare_loopback(self.agent, &url, &self.world.sandbox.home(), LoopbackOptions::default()).unwrap();
     }
 
     /// The user's checkout.
@@ -100,13 +100,13 @@ impl Cell<'_> {
     }
 
     /// The agent changes the file, tries what is forbidden, and says `end`.
-    pub(super) fn script(&self, end: &str) -> Vec<Reply> {
+    pub(super) fn script(&self, end: &str) -> Vec<ScriptedReply> {
         script(&self.world.sandbox.home(), end)
     }
 
     /// Lets the model play these replies.
-    pub(super) fn play(&self, replies: Vec<Reply>) {
-        self.world.server.script("run", Script::new(replies));
+    pub(super) fn play(&self, replies: Vec<ScriptedReply>) {
+        self.world.server.set_script("run", ModelScript::new(replies));
     }
 
     /// Runs `amplihack` with `args` in the checkout.
@@ -154,7 +154,7 @@ impl Cell<'_> {
         let mut said: Vec<String> = self
             .world
             .server
-            .said("run")
+            .request_texts("run")
             .into_iter()
             .filter(|said| said.role == "tool")
             .map(|said| said.text)
@@ -172,13 +172,13 @@ pub(super) fn assert_unchanged(directory: &Path, after: &Output) {
 
 /// The model asks for a harmless change and for two forbidden calls where `home` is the user's, then says `end`; it begins
 /// anew with each prompt.
-pub(super) fn script(home: &Path, end: &str) -> Vec<Reply> {
-    let tool = |command: String| Reply::Tool { command };
+pub(super) fn script(home: &Path, end: &str) -> Vec<ScriptedReply> {
+    let tool = |command: String| ScriptedReply::Tool { command };
     vec![
         tool(format!("echo changed > {CHANGED}")),
         tool(format!("git commit --allow-empty --no-verify -m {FORBIDDEN}")),
         tool(format!("touch {}", forbidden_file(home).display())),
-        Reply::Text(end.to_owned()),
+        ScriptedReply::Text(end.to_owned()),
     ]
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use amplihack_agent::AgentBinary;
-use amplihack_probe::model::Reply;
+use amplihack_probe::model::ScriptedReply;
 use amplihack_testkit::Tmux;
 
 use super::cell::{CHANGED, CONTENTS, Cell, TASK, assert_unchanged, printed};
@@ -53,7 +53,7 @@ pub(super) fn terminal(cell: &Cell<'_>) {
     // At `edit` these edit files by their own tool only.
     if matches!(cell.agent, AgentBinary::Copilot | AgentBinary::Gemini) {
         let path = cell.checkout().join(CHANGED).display().to_string();
-        replies[0] = Reply::Write { path, text: CONTENTS.to_owned() };
+        replies[0] = ScriptedReply::Write { path, text: CONTENTS.to_owned() };
     }
     cell.play(replies);
     let tmux = Tmux::new(&cell.world.sandbox);
@@ -80,7 +80,7 @@ pub(super) fn terminal(cell: &Cell<'_>) {
 
 /// A session that is resumed by its id goes on in its directory, with what was said before.
 pub(super) fn resumed(cell: &Cell<'_>) {
-    cell.play(vec![Reply::Text("What shall I write?".to_owned())]);
+    cell.play(vec![ScriptedReply::Text("What shall I write?".to_owned())]);
     let first = cell.amplihack(&[
         cell.agent.name(),
         "-p",
@@ -100,6 +100,7 @@ pub(super) fn resumed(cell: &Cell<'_>) {
     cell.assert_changed(&cell.checkout(), &output);
     cell.assert_guarded(&output);
     let requests = cell.world.server.requests("run");
-    let last = requests.iter().rev().map(|request| request.said()).find(|said| !said.is_empty()).unwrap();
+    let last =
+        requests.iter().rev().map(|request| request.request_texts()).find(|said| !said.is_empty()).unwrap();
     assert!(last.iter().any(|said| said.text.contains("heliotrope")), "the session is another: {last:#?}");
 }

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use amplihack_agent::AgentBinary;
-use amplihack_probe::loopback::{Options, loopback};
-use amplihack_probe::model::{ModelServer, Scenario, Script};
+use amplihack_probe::loopback::{LoopbackOptions, prepare_loopback};
+use amplihack_probe::model::{ModelScenario, ModelScript, ModelServer};
 use amplihack_testkit::hosts::{Spec, USER};
 use amplihack_testkit::{Host, Network, Output, Run, workspace};
 use tokio::runtime::Builder;
@@ -20,7 +20,7 @@ const PACKAGES: &str = "/opt/agents";
 pub(super) fn local(cell: &Cell<'_>) {
     cell.play(cell.script(&claim("done")));
     // What points the agent at its model is the user's environment, of which a session gets what is named.
-    let url = cell.world.server.base_url(Scenario::Script, "run");
+    let url = cell.world.server.base_url(ModelScenario::Script, "run");
     let variables = variables(cell, &url, &cell.world.sandbox.root().join("not-used"));
     // A key is named only: its value stays out of the command line.
     let word = |(name, value): &(String, String)| {
@@ -42,9 +42,9 @@ pub(super) fn ssh(cell: &Cell<'_>) {
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         let server = runtime.block_on(ModelServer::start()).unwrap();
         let far_home = Path::new("/home").join(USER.0);
-        server.script("run", Script::new(script(&far_home, &claim("done"))));
+        server.set_script("run", ModelScript::new(script(&far_home, &claim("done"))));
         let prepared = cell.world.sandbox.root().join("far-home");
-        let url = server.base_url(Scenario::Script, "run");
+        let url = server.base_url(ModelScenario::Script, "run");
         let variables = variables(cell, &url, &prepared);
         moves_in(&host, &prepared);
         if cell.agent == AgentBinary::Gemini {
@@ -105,7 +105,7 @@ fn comes_back(
 /// What the agent needs to reach the model at `url`, with its settings written below `home`.
 fn variables(cell: &Cell<'_>, url: &str, home: &Path) -> Vec<(String, String)> {
     std::fs::create_dir_all(home).unwrap();
-    let env = loopback(cell.agent, url, home, Options::default()).unwrap().env;
+    let env = prepare_loopback(cell.agent, url, home, LoopbackOptions::default()).unwrap().env;
     let text = |word: std::ffi::OsString| word.into_string().unwrap();
     let mut all: Vec<(String, String)> = env
         .into_iter()

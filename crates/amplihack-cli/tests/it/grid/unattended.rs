@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use amplihack_probe::model::Reply;
+use amplihack_probe::model::ScriptedReply;
 use amplihack_testkit::{Output, Run};
 use rustix::process::Signal;
 use serde_json::Value;
@@ -34,7 +34,7 @@ pub(super) fn worktree(cell: &Cell<'_>) {
 /// Ctrl-C in the middle of the work, then the command that is printed.
 pub(super) fn resumed(cell: &Cell<'_>) {
     let mut replies = cell.script(&claim("done"));
-    replies.insert(0, Reply::Tool { command: "touch begun; sleep 20".to_owned() });
+    replies.insert(0, ScriptedReply::Tool { command: "touch begun; sleep 20".to_owned() });
     cell.play(replies);
     let begun = cell.checkout().join("begun");
     let mut running = Run::new(cell.world.command(&run_of(cell, &[]))).spawn();

@@ -12,6 +12,9 @@ cat >"$seen/stdin.$n"
 status=done code=0
 # The session's own output, where what the agent says on its stdout is summed up by `auto`.
 tell() { printf '%s\n' "$1" >>"$AMPLIHACK_REMOTE_SESSION/log"; }
+# The session's first hook, as the launch registered it: without one the launch would say that its guard is not in force.
+hook=$(printf '%s\n' "$@" | sed -n 's/.*"SessionStart":\[{"hooks":\[{"command":"\([^"]*\)".*/\1/p')
+[ -z "$hook" ] || printf '{"hook_event_name":"SessionStart","session_id":"s1","cwd":"%s"}' "$PWD" | sh -c "$hook" >/dev/null
 echo '{"type":"system","subtype":"init","session_id":"s1","model":"fake"}'
 eval "${PLAY-}"
 printf '{"type":"result","subtype":"success","is_error":false,"session_id":"s1","result":"AMPLIHACK-STATUS: {\\"status\\":\\"%s\\",\\"summary\\":\\"played\\",\\"changes\\":false}"}\n' "$status"

@@ -3,14 +3,14 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use amplihack_remote::SessionStatus;
-use amplihack_remote::state::State;
+use amplihack_remote::state::RemoteState;
 use amplihack_testkit::long;
 
 use super::scene::{Kind, Scene, roomy};
 
 /// No machine has more than it holds, and no session more than one slot, at this instant.
-fn assert_sound(state: &State) {
-    assert_eq!(state.disagreements(), [""; 0], "{state:#?}");
+fn assert_sound(state: &RemoteState) {
+    assert_eq!(state.find_disagreements(), [""; 0], "{state:#?}");
 }
 
 #[test]

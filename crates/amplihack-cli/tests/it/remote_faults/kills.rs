@@ -92,7 +92,7 @@ fn a_client_of_a_scheduler_may_die_anywhere() {
             scene.refresh();
             scene.state().sessions.values().all(|record| record.session.status.is_final())
         });
-        assert_eq!(scene.state().disagreements(), [""; 0]);
+        assert_eq!(scene.state().find_disagreements(), [""; 0]);
     }
     for (id, record) in scene.state().sessions {
         let times = scene.ran().get(&id).copied().unwrap_or_default();

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use amplihack_remote::{Condition, SessionStatus};
-use amplihack_testkit::hosts::{Limits, Spec};
+use amplihack_remote::{SessionCondition, SessionStatus};
+use amplihack_testkit::hosts::{HostLimits, Spec};
 use amplihack_testkit::{Host, Output};
 use rustix::process::Signal;
 use serde_json::Value;
@@ -88,7 +88,7 @@ fn a_full_disk_is_said_and_leaves_nothing() {
     let full = scene.run(&["start", "quick"]);
     full.assert_code(1).assert_stderr_has("its disk has ");
     let state = scene.state();
-    assert_eq!(state.disagreements(), [""; 0]);
+    assert_eq!(state.find_disagreements(), [""; 0]);
     assert_eq!(slots(&scene), 1, "{state:#?}");
     assert!(state.sessions.values().all(|record| record.session.status != SessionStatus::Pending));
     let there = std::fs::read_dir(host.home().join(".amplihack/remote/sessions")).unwrap().count();
@@ -107,7 +107,7 @@ fn a_full_disk_is_said_and_leaves_nothing() {
 
 #[test]
 fn a_server_without_room_for_connections_is_waited_for_or_named() {
-    let Some((scene, host, id)) = held(roomy().limits(Limits::Stock)) else { return };
+    let Some((scene, host, id)) = held(roomy().limits(HostLimits::Stock)) else { return };
     let network = scene.network.as_ref().unwrap();
     // Thirty others have connections, each of its own.
     let words = ["-oControlMaster=no", "-oControlPath=none"];
@@ -134,7 +134,7 @@ fn a_server_without_room_for_connections_is_waited_for_or_named() {
     assert_eq!(facts(&seen), ("running", Some("unreachable"), None));
     host.thaw_sshd();
     scene.until("an answer", |scene| facts(&scene.refreshed(&id)) == ("running", None, None));
-    assert_eq!(scene.state().sessions[&id].condition, None::<Condition>);
+    assert_eq!(scene.state().sessions[&id].condition, None::<SessionCondition>);
 }
 
 #[test]

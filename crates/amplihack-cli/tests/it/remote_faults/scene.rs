@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use amplihack_remote::state::{Client, State};
+use amplihack_remote::state::{ClientProcess, RemoteState};
 use amplihack_remote::{SessionStatus, state_lock};
 use amplihack_testkit::hosts::Spec;
 use amplihack_testkit::procs::Sweep;
@@ -145,7 +145,7 @@ impl Scene {
     }
 
     /// What this side knows.
-    pub(super) fn state(&self) -> State {
+    pub(super) fn state(&self) -> RemoteState {
         state_lock::read(&self.sandbox.home().join(".amplihack/remote-state.json")).unwrap()
     }
 
@@ -221,7 +221,7 @@ impl Scene {
     /// it, another changes nothing, slots are right, and each session ran at most once, or never if it is said to have failed.
     #[track_caller]
     pub(super) fn assert_settles(&self, told: &str) {
-        let needs = !self.state().needs_reconciling(Client::is_alive).is_empty();
+        let needs = !self.state().needs_reconciling(ClientProcess::is_alive).is_empty();
         let listed = self.run(&["list"]);
         listed.assert_code(0);
         assert_eq!(
@@ -232,15 +232,16 @@ impl Scene {
         let looked = self.run(&["list", "--refresh"]);
         looked.assert_code(0);
         let first = self.state();
-        assert_eq!(first.needs_reconciling(Client::is_alive), [""; 0], "{told}: {looked}\n{first:#?}");
-        assert_eq!(first.disagreements(), [""; 0], "{told}");
+        assert_eq!(first.needs_reconciling(ClientProcess::is_alive), [""; 0], "{told}: {looked}\n{first:#?}");
+        assert_eq!(first.find_disagreements(), [""; 0], "{told}");
         let again = self.run(&["list", "--refresh"]);
         again.assert_code(0).assert_stderr("");
         let (one, other) = (lasting(first.clone()), lasting(self.state()));
         let differs = |id: &&String| one.sessions[*id] != other.sessions[*id];
         let changed: Vec<&String> = one.sessions.keys().filter(differs).collect();
-        let shown =
-            |state: &State| -> Vec<_> { changed.iter().map(|id| state.sessions[*id].clone()).collect() };
+        let shown = |state: &RemoteState| -> Vec<_> {
+            changed.iter().map(|id| state.sessions[*id].clone()).collect()
+        };
         assert_eq!(shown(&one), shown(&other), "{told}: the second look changed something");
         assert_eq!(one, other, "{told}: the second look changed something");
         let mut held = BTreeSet::new();
@@ -281,7 +282,7 @@ impl Scene {
 }
 
 /// What stays in a state when nothing happens: all but when machines answered last, and when what had a runner already began.
-fn lasting(mut state: State) -> State {
+fn lasting(mut state: RemoteState) -> RemoteState {
     for record in state.sessions.values_mut() {
         record.last_seen = None;
         if record.session.status == SessionStatus::Running {

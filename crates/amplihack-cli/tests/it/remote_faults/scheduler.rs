@@ -76,7 +76,7 @@ fn a_job_that_is_cancelled_before_it_began_never_runs() {
     slurm.ask("scancel --name=wrap").assert_code(0);
     until(&scene, &all[1..], SessionStatus::Completed);
     assert_eq!(scene.ran().len(), 1, "{:?}", scene.ran());
-    assert_eq!(scene.state().disagreements(), [""; 0]);
+    assert_eq!(scene.state().find_disagreements(), [""; 0]);
 }
 
 #[test]
@@ -114,5 +114,5 @@ fn what_others_do_to_jobs_is_seen_at_the_next_look() {
     }
     assert!(scene.ran().values().all(|times| *times == 1), "{:?}", scene.ran());
     assert!(scene.state().vm_pool.values().all(|machine| machine.active_sessions.is_empty()));
-    assert_eq!(scene.state().disagreements(), [""; 0]);
+    assert_eq!(scene.state().find_disagreements(), [""; 0]);
 }

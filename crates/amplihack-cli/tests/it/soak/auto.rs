@@ -33,7 +33,7 @@ fn a_run_of_many_turns_does_not_grow() {
     let last = assert_ended(&running.wait(), "verified", 0);
     assert_eq!(last["turns"], turns);
     tell(&format!("{turns} turns of one run: {quarters}"));
-    quarters.assert_level(512);
+    quarters.assert_level(512, 1);
     assert_nothing_is_left(&sandbox);
     // A run's directory holds the same files, however many turns there were.
     let run = names(&directory(&sandbox));

@@ -66,9 +66,10 @@ fn many_runs_at_once_leave_nothing() {
 
 #[test]
 fn many_runs_after_each_other_do_not_grow() {
-    let runs = sized(12, 200);
+    // One file that each run leaves open is more, between the second quarter and the last, than chance allows.
+    let runs = sized(20, 200);
     let (sandbox, quarters) = parallel(runs, 3);
     tell(&format!("{runs} runs, three at a time: {quarters}"));
-    quarters.assert_level(512);
+    quarters.assert_level(512, 3);
     assert_trees(&sandbox, runs);
 }

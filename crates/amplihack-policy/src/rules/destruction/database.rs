@@ -1,6 +1,6 @@
 //! Commands of database clients that drop or empty something.
 
-use super::super::{Ctx, Hit};
+use super::super::{RuleContext, RuleHit};
 
 const CLIENTS: [&str; 15] = [
     "psql",
@@ -20,21 +20,22 @@ const CLIENTS: [&str; 15] = [
     "pgcli",
 ];
 
-pub(super) fn database(ctx: &Ctx<'_>) -> Option<Hit> {
+pub(super) fn check_database(ctx: &RuleContext<'_>) -> Option<RuleHit> {
     let call = ctx.call()?;
     let drops = match call.program.as_str() {
-        "dropdb" | "dropuser" => !call.has(&["--help"]),
+        "dropdb" | "dropuser" => !call.has_any(&["--help"]),
         "redis-cli" | "valkey-cli" => call
             .args
             .iter()
             .any(|arg| matches!(arg.text().to_ascii_uppercase().as_str(), "FLUSHALL" | "FLUSHDB")),
-        "mysqladmin" => call.has(&["drop"]),
+        "mysqladmin" => call.has_any(&["drop"]),
         program if CLIENTS.contains(&program) => {
             call.args.iter().any(|arg| loses_rows(arg.text()))
                 || call.redirects.iter().any(|(_, arg)| loses_rows(arg.text()))
                 || ctx.script.fed_text(call).is_some_and(loses_rows)
-                || ctx.script.upstream(call).iter().any(|source| {
-                    source.is(&["echo", "printf"]) && source.args.iter().any(|arg| loses_rows(arg.text()))
+                || ctx.script.upstream_calls(call).iter().any(|source| {
+                    source.is_any_of(&["echo", "printf"])
+                        && source.args.iter().any(|arg| loses_rows(arg.text()))
                 })
         }
         _ => false,

@@ -1,20 +1,23 @@
 //! Disks and volumes.
 
-use super::super::change::Kind;
+use super::super::change::PathChangeKind;
 use super::super::marks::UNKNOWN;
-use super::super::{Arg, Call, Ctx, Hit, place};
+use super::super::{CallArg, CommandCall, RuleContext, RuleHit, place};
 
-pub(super) fn device(ctx: &Ctx<'_>) -> Option<Hit> {
+pub(super) fn check_device(ctx: &RuleContext<'_>) -> Option<RuleHit> {
     if let Some(change) =
-        ctx.changes().find(|change| change.kind != Kind::Mode && place::device(&change.target))
+        ctx.changes().find(|change| change.kind != PathChangeKind::Mode && place::is_device(&change.target))
     {
         return ctx
-            .deny(format!("would overwrite the device {}; write to an image file", change.target.shown()))
-            .map(|hit| hit.at(change.span));
+            .deny(format!(
+                "would overwrite the device {}; write to an image file",
+                change.target.display_text()
+            ))
+            .map(|hit| hit.with_span(change.span));
     }
     let call = ctx.call()?;
     let formats = call.program.starts_with("mkfs")
-        || call.is(&[
+        || call.is_any_of(&[
             "mke2fs",
             "wipefs",
             "fdisk",
@@ -32,7 +35,7 @@ pub(super) fn device(ctx: &Ctx<'_>) -> Option<Hit> {
             "hdparm",
             "nvme",
         ]);
-    let reads = call.has(&[
+    let reads = call.has_any(&[
         "-l",
         "--list",
         "-p",
@@ -63,24 +66,24 @@ pub(super) fn device(ctx: &Ctx<'_>) -> Option<Hit> {
     if !formats || reads {
         return None;
     }
-    let on_device = |arg: &&Arg| {
+    let on_device = |arg: &&CallArg| {
         let target = ctx.script.target(call, arg);
-        place::device(&target) || target.is_inside(&["dev"]) || arg.text().starts_with(UNKNOWN)
+        place::is_device(&target) || target.is_inside(&["dev"]) || arg.text().starts_with(UNKNOWN)
     };
     let arg = call.operands().find(on_device)?;
     ctx.deny(format!(
         "would format or repartition {}; work on an image file",
         arg.text().replace(UNKNOWN, "a device that is only known at run time")
     ))
-    .map(|hit| hit.at(arg.span))
+    .map(|hit| hit.with_span(arg.span))
 }
 
 /// Volumes that are named without `/dev`.
-fn drops_volume(call: &Call<'_>) -> bool {
+fn drops_volume(call: &CommandCall<'_>) -> bool {
     match call.program.as_str() {
-        "lvremove" | "vgremove" | "pvremove" => !call.has(&["-t", "--test", "--help"]),
-        "zfs" | "zpool" => call.arg(0) == Some("destroy") && !call.has(&["-n", "-nv", "-nvr"]),
-        "btrfs" => call.arg(0) == Some("subvolume") && call.has(&["delete"]),
+        "lvremove" | "vgremove" | "pvremove" => !call.has_any(&["-t", "--test", "--help"]),
+        "zfs" | "zpool" => call.arg_text(0) == Some("destroy") && !call.has_any(&["-n", "-nv", "-nvr"]),
+        "btrfs" => call.arg_text(0) == Some("subvolume") && call.has_any(&["delete"]),
         _ => false,
     }
 }

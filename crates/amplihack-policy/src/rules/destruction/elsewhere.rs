@@ -1,16 +1,16 @@
 //! Machines, buckets, clusters, repositories and packages elsewhere.
 
-use super::super::options::Options;
-use super::super::{Ctx, Hit, Script};
+use super::super::options::CommandOptions;
+use super::super::{JudgedScript, RuleContext, RuleHit};
 
-pub(super) fn remote_resources(ctx: &Ctx<'_>) -> Option<Hit> {
+pub(super) fn remote_resources(ctx: &RuleContext<'_>) -> Option<RuleHit> {
     let call = ctx.call()?;
-    let has = |words: &[&str]| words.iter().all(|word| call.has(&[word]));
+    let has = |words: &[&str]| words.iter().all(|word| call.has_any(&[word]));
     let deletes = match call.program.as_str() {
-        "terraform" | "tofu" | "pulumi" | "cdk" => call.has(&["destroy"]) || has(&["apply", "-destroy"]),
+        "terraform" | "tofu" | "pulumi" | "cdk" => call.has_any(&["destroy"]) || has(&["apply", "-destroy"]),
         "kubectl" | "oc" => {
-            call.has(&["delete"])
-                && call.has(&[
+            call.has_any(&["delete"])
+                && call.has_any(&[
                     "namespace",
                     "ns",
                     "namespaces",
@@ -23,7 +23,7 @@ pub(super) fn remote_resources(ctx: &Ctx<'_>) -> Option<Hit> {
                     "all",
                 ])
         }
-        "helm" => call.has(&["uninstall", "delete"]),
+        "helm" => call.has_any(&["uninstall", "delete"]),
         "aws" => {
             has(&["s3", "rb"])
                 || has(&["s3", "rm", "--recursive"])
@@ -32,34 +32,34 @@ pub(super) fn remote_resources(ctx: &Ctx<'_>) -> Option<Hit> {
                     .iter()
                     .any(|arg| arg.text().starts_with("delete-") || arg.text() == "terminate-instances")
         }
-        "gcloud" | "az" => call.has(&["delete", "purge"]),
+        "gcloud" | "az" => call.has_any(&["delete", "purge"]),
         "gh" => {
             has(&["repo", "delete"])
                 || has(&["release", "delete"])
-                || call.has(&["api"])
-                    && Options::read(&call.args, "XHfFq", &["method"])
+                || call.has_any(&["api"])
+                    && CommandOptions::read(&call.args, "XHfFq", &["method"])
                         .value('X', "method")
                         .is_some_and(|method| method.eq_ignore_ascii_case("DELETE"))
         }
         "docker" | "podman" => {
-            has(&["system", "prune"]) && call.has(&["--volumes", "-af", "-a"])
+            has(&["system", "prune"]) && call.has_any(&["--volumes", "-af", "-a"])
                 || has(&["volume", "prune"])
-                || call.has(&["rm"])
+                || call.has_any(&["rm"])
                     && call.args.iter().any(|arg| {
-                        ctx.script.inside(arg).any(|inner| {
-                            inner.is(&["docker", "podman"])
-                                && inner.has(&["ls", "ps", "-aq", "-qa"])
+                        ctx.script.substituted_calls(arg).any(|inner| {
+                            inner.is_any_of(&["docker", "podman"])
+                                && inner.has_any(&["ls", "ps", "-aq", "-qa"])
                                 && !inner.args.iter().any(|arg| arg.text().contains("filter"))
                         })
                     })
         }
-        "npm" | "cargo" | "pnpm" => call.has(&["unpublish", "yank"]),
+        "npm" | "cargo" | "pnpm" => call.has_any(&["unpublish", "yank"]),
         _ => false,
     };
-    (deletes && !call.has(&["--help", "--dry-run", "--dryrun", "--dry-run=client"])).then(|| {
+    (deletes && !call.has_any(&["--help", "--dry-run", "--dryrun", "--dry-run=client"])).then(|| {
         ctx.ask(format!(
             "would delete what others may use (`{}`); let a person confirm it",
-            Script::spoken(call)
+            JudgedScript::display_call(call)
         ))
     })?
 }

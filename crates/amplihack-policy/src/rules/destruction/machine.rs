@@ -1,22 +1,22 @@
 //! The machine and its processes.
 
-use super::super::options::Options;
-use super::super::{Arg, Call, Ctx, Hit, is_known};
-use crate::shell::Fed;
+use super::super::options::CommandOptions;
+use super::super::{CallArg, CommandCall, RuleContext, RuleHit, is_known};
+use crate::shell::CommandInput;
 
 /// A function that pipes itself into itself; functions are not in the list, so three bare calls of one unknown name tell.
-pub(super) fn fork_bomb(ctx: &Ctx<'_>) -> Option<Hit> {
+pub(super) fn fork_bomb(ctx: &RuleContext<'_>) -> Option<RuleHit> {
     let call = ctx.call()?;
-    let bare = |other: &Call<'_>| other.program == call.program && other.args.is_empty();
+    let bare = |other: &CommandCall<'_>| other.program == call.program && other.args.is_empty();
     if !call.args.is_empty() || call.program.is_empty() || (call.program != ":" && is_known(&call.program)) {
         return None;
     }
-    let fed_by_itself = match ctx.script.fed(call) {
-        Some(Fed::Commands(feeders)) => {
+    let fed_by_itself = match ctx.script.direct_feed(call) {
+        Some(CommandInput::Commands(feeders)) => {
             feeders.iter().any(|index| ctx.script.call_of(*index).is_some_and(bare))
         }
         // `:` prints nothing, and the front end knows that.
-        Some(Fed::Text(text)) => {
+        Some(CommandInput::Text(text)) => {
             text.is_empty()
                 && call.program == ":"
                 && ctx.script.calls.iter().filter(|other| bare(other)).count() > 2
@@ -26,14 +26,14 @@ pub(super) fn fork_bomb(ctx: &Ctx<'_>) -> Option<Hit> {
     fed_by_itself.then(|| ctx.deny("would start endless copies of itself and stop the machine"))?
 }
 
-pub(super) fn machine(ctx: &Ctx<'_>) -> Option<Hit> {
+pub(super) fn check_machine(ctx: &RuleContext<'_>) -> Option<RuleHit> {
     let call = ctx.call()?;
     if call.redirects.iter().any(|(_, arg)| arg.text() == "/proc/sysrq-trigger") {
         return ctx.deny("would tell the kernel to stop or to kill; name the process by its id");
     }
     let stops = match call.program.as_str() {
         "kill" => {
-            let mut rest = call.args.iter().map(Arg::text).peekable();
+            let mut rest = call.args.iter().map(CallArg::text).peekable();
             // The first word with a dash is the signal; behind it, or behind `--`, a dash means a group.
             match rest.peek().copied() {
                 Some("-l" | "-L" | "-h") => return None,
@@ -43,13 +43,22 @@ pub(super) fn machine(ctx: &Ctx<'_>) -> Option<Hit> {
             }
             rest.any(|pid| matches!(pid, "1" | "-1"))
         }
-        "reboot" | "shutdown" | "poweroff" | "halt" | "killall5" => !call.has(&["--help", "-c", "--version"]),
-        "init" | "telinit" => call.has(&["0", "6", "1"]),
-        "systemctl" | "loginctl" => {
-            call.has(&["poweroff", "reboot", "halt", "kexec", "rescue", "emergency", "suspend", "hibernate"])
+        "reboot" | "shutdown" | "poweroff" | "halt" | "killall5" => {
+            !call.has_any(&["--help", "-c", "--version"])
         }
+        "init" | "telinit" => call.has_any(&["0", "6", "1"]),
+        "systemctl" | "loginctl" => call.has_any(&[
+            "poweroff",
+            "reboot",
+            "halt",
+            "kexec",
+            "rescue",
+            "emergency",
+            "suspend",
+            "hibernate",
+        ]),
         "pkill" | "killall" => {
-            Options::read(&call.args, "sgPtGU", &["signal"]).has('u') && call.has(&["root"])
+            CommandOptions::read(&call.args, "sgPtGU", &["signal"]).has_short('u') && call.has_any(&["root"])
         }
         _ => false,
     };

@@ -7,11 +7,11 @@ mod read;
 mod write;
 
 pub use read::read_back;
-pub use write::{Spill, write};
+pub use write::{SpilledContext, spill_context};
 
 /// As many bytes of UTF-8 do not go into an argument any more.
 pub const INLINE_LIMIT: usize = 32_768;
-/// How the name of a directory with spilled values begins.
+/// The first part of the name of a directory with spilled values.
 const PREFIX: &str = "recipe-context-";
 const SCHEME: &str = "file://";
 const DIRECTORY_MODE: u32 = 0o700;

@@ -18,8 +18,8 @@ use super::{DIRECTORY_MODE, FILE_MODE, PREFIX, SCHEME};
 /// is not opened.
 pub fn read_back(value: &str, temporary: &Path) -> Option<String> {
     let path = Path::new(value.strip_prefix(SCHEME)?);
-    let (directory, name) = place(path, temporary)?;
-    match read(&temporary.join(directory), name) {
+    let (directory, name) = split_spill_path(path, temporary)?;
+    match read_spill_file(&temporary.join(directory), name) {
         Ok(text) => text,
         Err(error) => {
             tracing::warn!(path = %path.display(), %error, "a value that looks like a spilled one cannot be read, and stays as it is");
@@ -29,7 +29,7 @@ pub fn read_back(value: &str, temporary: &Path) -> Option<String> {
 }
 
 /// The names of the directory and the file, if `path` is `temporary/recipe-context-…/name` and written just so.
-fn place<'a>(path: &'a Path, temporary: &Path) -> Option<(&'a OsStr, &'a OsStr)> {
+fn split_spill_path<'a>(path: &'a Path, temporary: &Path) -> Option<(&'a OsStr, &'a OsStr)> {
     let mut parts = path.strip_prefix(temporary).ok()?.components();
     let (Some(Component::Normal(directory)), Some(Component::Normal(name)), None) =
         (parts.next(), parts.next(), parts.next())
@@ -42,7 +42,7 @@ fn place<'a>(path: &'a Path, temporary: &Path) -> Option<(&'a OsStr, &'a OsStr)>
     (ours && exact).then_some((directory, name))
 }
 
-fn read(directory: &Path, name: &OsStr) -> io::Result<Option<String>> {
+fn read_spill_file(directory: &Path, name: &OsStr) -> io::Result<Option<String>> {
     let flags = OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::RDONLY;
     let directory: OwnedFd = open(directory, flags | OFlags::DIRECTORY, Mode::empty())?;
     if !is_private(&rustix::fs::fstat(&directory)?, FileType::Directory, DIRECTORY_MODE) {
@@ -65,7 +65,7 @@ fn is_value(found: &Stat) -> bool {
     is_private(found, FileType::RegularFile, FILE_MODE) && found.st_nlink == 1
 }
 
-/// Whether it is of this type, this user's, and of exactly this mode.
+/// Reports whether a file is of this type, this user's, and of exactly this mode.
 fn is_private(found: &Stat, kind: FileType, mode: u32) -> bool {
     FileType::from_raw_mode(found.st_mode) == kind
         && found.st_uid == geteuid().as_raw()

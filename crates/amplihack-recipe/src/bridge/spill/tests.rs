@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::bridge::error::{BridgeError, SpillError};
-use amplihack_utils::error::Explain;
+use amplihack_utils::error::ErrorExplanation;
 
 /// A context, and how its values travel or the kind of the error.
 #[derive(Deserialize)]
@@ -48,7 +48,7 @@ fn pair(key: &str, value: &str) -> (String, String) {
 }
 
 /// What every spilled context keeps to.
-fn sound(context: &[(String, String)], spill: &Spill, temporary: &TempDir) {
+fn sound(context: &[(String, String)], spill: &SpilledContext, temporary: &TempDir) {
     let mut files = BTreeMap::new();
     for ((key, value), (also, travels)) in context.iter().zip(spill.pairs()) {
         assert_eq!(key, also);
@@ -71,7 +71,7 @@ fn the_vectors_hold() {
         let Case { name, context, travels, error } = serde_json::from_str(line).unwrap();
         let temporary = tempfile::tempdir().unwrap();
         let context: Vec<_> = context.into_iter().map(|(key, value)| (key, value.text())).collect();
-        match (write(&context, temporary.path(), usize::MAX), error) {
+        match (spill_context(&context, temporary.path(), usize::MAX), error) {
             (Ok(spill), None) => {
                 sound(&context, &spill, &temporary);
                 let found: Vec<_> = spill
@@ -100,7 +100,7 @@ fn many_values_that_are_not_large_make_room_for_each_other() {
     let mut context: Vec<_> = (0..70).map(|key| pair(&format!("k{key}"), &"a".repeat(32_767))).collect();
     context.push(pair("small", "s"));
     let room = 1_000_000;
-    let spill = write(&context, temporary.path(), room).unwrap();
+    let spill = spill_context(&context, temporary.path(), room).unwrap();
     sound(&context, &spill, &temporary);
     let inline: usize = spill.pairs().iter().map(|(key, value)| key.len() + value.len()).sum();
     assert!(inline <= room && inline > room / 2, "{inline}");
@@ -110,9 +110,9 @@ fn many_values_that_are_not_large_make_room_for_each_other() {
 #[test]
 fn text_that_looks_like_a_spilled_value_comes_back_as_text() {
     let temporary = tempfile::tempdir().unwrap();
-    let other = write(&[pair("secret", &"x".repeat(40_000))], temporary.path(), usize::MAX).unwrap();
+    let other = spill_context(&[pair("secret", &"x".repeat(40_000))], temporary.path(), usize::MAX).unwrap();
     let uri = &other.pairs()[0].1;
-    let spill = write(&[pair("text", uri)], temporary.path(), usize::MAX).unwrap();
+    let spill = spill_context(&[pair("text", uri)], temporary.path(), usize::MAX).unwrap();
     assert_eq!(read_back(&spill.pairs()[0].1, temporary.path()).as_ref(), Some(uri));
 }
 
@@ -123,7 +123,7 @@ fn only_a_private_file_of_ours_in_a_private_directory_of_ours_is_read() {
     let chmod = |path: &std::path::Path, mode| {
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
     };
-    let spill = write(&[pair("k", &"v".repeat(32_768))], tmp, usize::MAX).unwrap();
+    let spill = spill_context(&[pair("k", &"v".repeat(32_768))], tmp, usize::MAX).unwrap();
     let uri = spill.pairs()[0].1.clone();
     let directory = spill.directory().unwrap().to_owned();
     let file = directory.join("k");
@@ -187,12 +187,12 @@ fn only_a_private_file_of_ours_in_a_private_directory_of_ours_is_read() {
 #[test]
 fn a_directory_that_takes_no_files_is_named() {
     let missing = PathBuf::from("/nonexistent/tmp");
-    let error = write(&[pair("k", &"v".repeat(32_768))], &missing, usize::MAX).unwrap_err();
+    let error = spill_context(&[pair("k", &"v".repeat(32_768))], &missing, usize::MAX).unwrap_err();
     assert!(matches!(error, SpillError::Write { .. }));
     assert!(
         error.to_string().starts_with("the context value of k could not be written below /nonexistent/tmp: ")
     );
-    assert!(write(&[pair("k", "v")], &missing, usize::MAX).unwrap().directory().is_none());
+    assert!(spill_context(&[pair("k", "v")], &missing, usize::MAX).unwrap().directory().is_none());
 }
 
 proptest! {
@@ -211,7 +211,7 @@ proptest! {
             .zip(sizes)
             .map(|(key, size)| { let value = key.chars().cycle().take(size / 4).collect(); (key, value) })
             .collect();
-        let spill = write(&context, temporary.path(), room).unwrap();
+        let spill = spill_context(&context, temporary.path(), room).unwrap();
         sound(&context, &spill, &temporary);
     }
 }

@@ -16,18 +16,18 @@ const NAME: usize = 200;
 
 /// A context on its way to the runner. Dropping it removes its files.
 #[derive(Debug)]
-pub struct Spill {
+pub struct SpilledContext {
     pairs: Vec<(String, String)>,
     directory: Option<TempDir>,
 }
 
-impl Spill {
+impl SpilledContext {
     /// Each key with its value or, where that was too large, its file's URI.
     pub fn pairs(&self) -> &[(String, String)] {
         &self.pairs
     }
 
-    /// Where the files are, if there are any.
+    /// Path to the directory of the files, if there are any.
     pub fn directory(&self) -> Option<&Path> {
         self.directory.as_ref().map(TempDir::path)
     }
@@ -38,12 +38,16 @@ impl Spill {
 /// `room` is how many bytes keys and values may have in arguments; where they would have more, the largest go into files
 /// too, whatever their size. A value that [`read_back`](super::read_back) would take for a file goes into one as well, so that it comes back as it
 /// is. No two keys share a file.
-pub fn write(context: &[(String, String)], temporary: &Path, room: usize) -> Result<Spill, SpillError> {
+pub fn spill_context(
+    context: &[(String, String)],
+    temporary: &Path,
+    room: usize,
+) -> Result<SpilledContext, SpillError> {
     for (key, _) in context {
         check_key(key)?;
     }
-    let large = chosen(context, temporary, room);
-    let mut spill = Spill { pairs: Vec::with_capacity(context.len()), directory: None };
+    let large = choose_spilled_values(context, temporary, room);
+    let mut spill = SpilledContext { pairs: Vec::with_capacity(context.len()), directory: None };
     let mut used = BTreeSet::new();
     for (index, (key, value)) in context.iter().enumerate() {
         if !large.contains(&index) {
@@ -58,7 +62,7 @@ pub fn write(context: &[(String, String)], temporary: &Path, room: usize) -> Res
             // No name that is made of a key has this character.
             name = format!("{name}~{index}");
         }
-        let uri = written(&mut spill.directory, temporary, &name, value).map_err(|source| {
+        let uri = write_spill_file(&mut spill.directory, temporary, &name, value).map_err(|source| {
             SpillError::Write { key: key.clone(), directory: temporary.to_owned(), source }
         })?;
         spill.pairs.push((key.clone(), uri));
@@ -79,8 +83,8 @@ fn check_key(key: &str) -> Result<(), SpillError> {
     Err(SpillError::BadKey { key: key.to_owned(), why })
 }
 
-/// Which values go into files.
-fn chosen(context: &[(String, String)], temporary: &Path, room: usize) -> BTreeSet<usize> {
+/// Returns the indexes of the values that go into files.
+fn choose_spilled_values(context: &[(String, String)], temporary: &Path, room: usize) -> BTreeSet<usize> {
     let like_a_file = format!("{SCHEME}{}", temporary.join(PREFIX).display());
     let (mut large, mut small) = (BTreeSet::new(), Vec::new());
     for (index, (_, value)) in context.iter().enumerate() {
@@ -104,14 +108,14 @@ fn chosen(context: &[(String, String)], temporary: &Path, room: usize) -> BTreeS
     large
 }
 
-/// Whether a value's own size sends it into a file.
+/// Reports whether a value's own size sends it into a file.
 fn is_large(value: &str) -> bool {
     let limit = match () {
-        () if amplihack_utils::sabotage::active("copilot-spill-inline") => INLINE_LIMIT - 1,
-        () if amplihack_utils::sabotage::active("copilot-spill-large") => INLINE_LIMIT + 1,
+        () if amplihack_utils::sabotage::is_active("copilot-spill-inline") => INLINE_LIMIT - 1,
+        () if amplihack_utils::sabotage::is_active("copilot-spill-large") => INLINE_LIMIT + 1,
         () => INLINE_LIMIT,
     };
-    let size = if amplihack_utils::sabotage::active("copilot-spill-bytes") {
+    let size = if amplihack_utils::sabotage::is_active("copilot-spill-bytes") {
         value.chars().count()
     } else {
         value.len()
@@ -125,15 +129,20 @@ fn file_name(key: &str) -> String {
     key.chars().map(plain).take(NAME).collect()
 }
 
-fn written(directory: &mut Option<TempDir>, temporary: &Path, name: &str, value: &str) -> io::Result<String> {
+fn write_spill_file(
+    directory: &mut Option<TempDir>,
+    temporary: &Path,
+    name: &str,
+    value: &str,
+) -> io::Result<String> {
     let directory = match directory {
         Some(directory) => directory,
         None => directory.insert(
             tempfile::Builder::new()
-                .rand_bytes(if amplihack_utils::sabotage::active("copilot-spill-name") { 0 } else { 6 })
+                .rand_bytes(if amplihack_utils::sabotage::is_active("copilot-spill-name") { 0 } else { 6 })
                 .prefix(&format!("{PREFIX}{}-", std::process::id()))
                 .permissions(std::fs::Permissions::from_mode(
-                    if amplihack_utils::sabotage::active("copilot-spill-private") {
+                    if amplihack_utils::sabotage::is_active("copilot-spill-private") {
                         0o755
                     } else {
                         DIRECTORY_MODE

@@ -1,15 +1,15 @@
-//! What the ends of tasks and of recipes inside mean for their steps.
+//! The ends of tasks and of recipes inside, and their effect on steps.
 
 use std::fmt::Write as _;
 
-use super::super::scope::Phase;
+use super::super::scope::RecipeStepPhase;
 use super::super::{AgentAnswer, TaskResult, outcome};
-use super::{Entry, Machine, Status, StepKind, StepResult};
-use crate::answer::{Answer, parse_json};
-use crate::result::{AgentRecord, report};
-use crate::schema::check;
+use super::{RecipeMachine, RecipeRunEntry, StepKind, StepResult, StepResultStatus};
+use crate::answer::{OutputJson, parse_json};
+use crate::result::{AgentRecord, render_report};
+use crate::schema::check_schema;
 
-/// What an agent is told that did not answer in JSON.
+/// The reminder for an agent that did not answer in JSON.
 const REMINDER: &str =
     "\n\nIMPORTANT: answer with valid JSON only: no text before or after it, no markdown fences.";
 
@@ -18,22 +18,22 @@ fn take_rate_limit(end: &mut AgentAnswer) -> Option<String> {
     if end.is_rate_limited() { end.failure.take() } else { None }
 }
 
-impl Machine {
-    pub(super) fn ended(&mut self, id: usize, end: TaskResult) {
+impl RecipeMachine {
+    pub(super) fn task_ended(&mut self, id: usize, end: TaskResult) {
         if matches!(end, TaskResult::Interrupted) {
             // Not recorded: a resume does it again.
             return;
         }
         match self.actives[id].phase {
-            Phase::Before => self.judge_condition(id),
-            Phase::Stage => self.conclude(id),
-            Phase::After => self.ready_after_hook(id),
-            Phase::Work | Phase::Json | Phase::Recovery => match end {
+            RecipeStepPhase::Before => self.judge_condition(id),
+            RecipeStepPhase::Stage => self.conclude_step(id),
+            RecipeStepPhase::After => self.ready_after_hook(id),
+            RecipeStepPhase::Work | RecipeStepPhase::Json | RecipeStepPhase::Recovery => match end {
                 TaskResult::Agent(end) => self.agent_ended(id, *end),
                 end => {
                     let step = self.step_of(id);
-                    let result = outcome::of_any(step, step.kind.name(), end);
-                    self.answered(id, result);
+                    let result = outcome::task_result(step, step.kind.name(), end);
+                    self.step_answered(id, result);
                 }
             },
         }
@@ -52,7 +52,7 @@ impl Machine {
         let record = active.agent.get_or_insert_with(AgentRecord::default);
         record.agent.clone_from(&end.agent);
         record.session = end.session.clone().or_else(|| record.session.take());
-        record.usage.add(&end.run.usage);
+        record.usage.add_amounts(&end.run.usage);
         record.run = Some(Box::new(end.run.clone()));
         for warning in &end.warnings {
             if !active.warnings.contains(warning) {
@@ -64,7 +64,7 @@ impl Machine {
         let mut end = end;
         if let Some(failure) = take_rate_limit(&mut end) {
             if attempt <= retry.times {
-                let pause = retry.pause(attempt + 1);
+                let pause = retry.pause_before(attempt + 1);
                 let why = format!("rate limit, attempt {} of {}", attempt + 1, retry.times + 1);
                 return self.ask_again(id, Some(why), pause);
             }
@@ -74,18 +74,18 @@ impl Machine {
             ));
         }
         let step = self.step_of(id);
-        let result = outcome::of_agent(step, step.kind.name(), end);
-        self.answered(id, result);
+        let result = outcome::agent_result(step, step.kind.name(), end);
+        self.step_answered(id, result);
     }
 
-    fn answered(&mut self, id: usize, result: StepResult) {
+    fn step_answered(&mut self, id: usize, result: StepResult) {
         match self.actives[id].phase {
-            Phase::Recovery => self.recovered(id, &result),
-            Phase::Json => {
+            RecipeStepPhase::Recovery => self.recovery_answered(id, &result),
+            RecipeStepPhase::Json => {
                 let first = self.actives[id].result.take();
                 let result = match first {
                     // The first answer is better than none.
-                    Some(first) if result.status == Status::Failed => first,
+                    Some(first) if result.status == StepResultStatus::Failed => first,
                     _ => result,
                 };
                 self.look_for_json(id, result, false);
@@ -97,24 +97,25 @@ impl Machine {
     fn look_for_json(&mut self, id: usize, mut result: StepResult, first: bool) {
         let step = self.step_of(id);
         let wanted = step.parse_json || step.parse_json_required || step.outputs_schema.is_some();
-        if !wanted || result.status == Status::Failed {
-            return self.finish(id, result);
+        if !wanted || result.status == StepResultStatus::Failed {
+            return self.finish_step(id, result);
         }
         let required = step.parse_json_required || step.outputs_schema.is_some();
         let is_agent = matches!(step.kind, StepKind::Agent { .. });
         let fault = if result.output.is_empty() && !required {
-            return self.finish(id, result);
+            return self.finish_step(id, result);
         } else {
             match parse_json(&result.output) {
-                Some(Answer { value, output }) => {
+                Some(OutputJson { value, output }) => {
                     let exact = value.json_text();
-                    let fits = step.outputs_schema.as_ref().map_or(Ok(()), |schema| check(schema, &exact));
+                    let fits =
+                        step.outputs_schema.as_ref().map_or(Ok(()), |schema| check_schema(schema, &exact));
                     match fits {
                         Ok(()) => {
                             result.exact = (exact != output.as_str()).then(|| (*exact).into());
                             result.output = output.into();
                             result.json = true;
-                            return self.finish(id, result);
+                            return self.finish_step(id, result);
                         }
                         Err(fault) => format!("the output is not what `outputs` asks for: {fault}"),
                     }
@@ -124,24 +125,24 @@ impl Machine {
         };
         if is_agent && first {
             let prompt = format!("{}{REMINDER}", self.actives[id].prompt);
-            self.actives[id].phase = Phase::Json;
+            self.actives[id].phase = RecipeStepPhase::Json;
             self.actives[id].result = Some(result);
-            return self.ask(id, prompt);
+            return self.ask_agent(id, prompt);
         }
         if required {
-            result.status = Status::Failed;
+            result.status = StepResultStatus::Failed;
             result.error = fault;
             result.output = "".into();
         } else {
-            result.status = Status::Degraded;
+            result.status = StepResultStatus::Degraded;
         }
-        self.finish(id, result);
+        self.finish_step(id, result);
     }
 
     /// The recipe inside has ended.
     pub(super) fn inner_ended(&mut self, id: usize, inner: usize) {
         let (name, took) =
-            (self.recipe(inner).name.clone(), self.now.saturating_sub(self.scopes[inner].began));
+            (self.scope_recipe(inner).name.clone(), self.now.saturating_sub(self.scopes[inner].began));
         let scope = &mut self.scopes[inner];
         let (results, success) = (std::mem::take(&mut scope.results), !scope.failed);
         let changed = std::mem::take(&mut scope.changed);
@@ -151,12 +152,12 @@ impl Machine {
             .filter_map(|name| context.get(&name).cloned().map(|value| (name, value)))
             .collect();
         let step = self.step_of(id);
-        let mut result = StepResult::new(&step.id, step.kind.name(), Status::Completed);
+        let mut result = StepResult::new(&step.id, step.kind.name(), StepResultStatus::Completed);
         if success {
-            result.output = report(&name, true, &results, took.as_secs_f64()).into();
+            result.output = render_report(&name, true, &results, took.as_secs_f64()).into();
         } else {
-            result.status = Status::Failed;
-            result.error = failure(&name, &results);
+            result.status = StepResultStatus::Failed;
+            result.error = sub_recipe_failure(&name, &results);
         }
         result.step_results = results;
         let recovers = matches!(step.kind, StepKind::Recipe { recovery_on_failure: true, .. });
@@ -167,23 +168,23 @@ impl Machine {
                  If it cannot be done, say why, and end with the line\nSTATUS: FAILED",
                 result.error
             );
-            self.actives[id].phase = Phase::Recovery;
+            self.actives[id].phase = RecipeStepPhase::Recovery;
             self.actives[id].result = Some(result);
-            return self.ask(id, prompt);
+            return self.ask_agent(id, prompt);
         }
-        self.finish(id, result);
+        self.finish_step(id, result);
     }
 
     /// An agent was asked to mend a failure. Only its own word for it counts, on a line of its own or as the answer's end.
-    fn recovered(&mut self, id: usize, answer: &StepResult) {
+    fn recovery_answered(&mut self, id: usize, answer: &StepResult) {
         let step = self.step_of(id);
         let (step_id, kind) = (step.id.clone(), step.kind.name());
         let failed = self.actives[id].result.take();
-        let mut result = failed.unwrap_or_else(|| StepResult::new(&step_id, kind, Status::Failed));
+        let mut result = failed.unwrap_or_else(|| StepResult::new(&step_id, kind, StepResultStatus::Failed));
         let text = answer.output.to_lowercase();
         let says = text.contains("status: complete") || text.lines().any(|line| line.trim() == "recovered");
-        if answer.status != Status::Failed && says && !text.contains("status: failed") {
-            result.status = Status::Completed;
+        if answer.status != StepResultStatus::Failed && says && !text.contains("status: failed") {
+            result.status = StepResultStatus::Completed;
             result.output = answer.output.clone();
             result.error.clear();
         } else {
@@ -192,15 +193,15 @@ impl Machine {
             let said: String = said.chars().take(500).collect();
             result.error = format!("{}\nRecovery failed: {said}", result.error);
         }
-        self.finish(id, result);
+        self.finish_step(id, result);
     }
 
     /// The step's result is known.
-    pub(super) fn finish(&mut self, id: usize, mut result: StepResult) {
+    pub(super) fn finish_step(&mut self, id: usize, mut result: StepResult) {
         let active = &mut self.actives[id];
         if let Some(before) = active.replayed.take() {
             let step_results = std::mem::take(&mut result.step_results);
-            return self.over(id, StepResult { step_results, ..before });
+            return self.settle_step(id, StepResult { step_results, ..before });
         }
         let took = self.now.saturating_sub(active.began);
         result.duration = Some(took.as_secs_f64());
@@ -215,17 +216,17 @@ impl Machine {
             StepKind::Agent { auto_stage, .. } => auto_stage.unwrap_or(self.settings.auto_stage),
             _ => false,
         };
-        let ran = self.actives[id].asked > 0 && result.status != Status::Failed;
+        let ran = self.actives[id].asked > 0 && result.status != StepResultStatus::Failed;
         self.actives[id].result = Some(result);
         if stages && ran && self.interrupted.is_none() {
-            self.stage(id);
+            self.start_staging(id);
         } else {
-            self.conclude(id);
+            self.conclude_step(id);
         }
     }
 
     /// Writes the result down, then runs the hook that comes after.
-    fn conclude(&mut self, id: usize) {
+    fn conclude_step(&mut self, id: usize) {
         let fatal = self.step_of(id).fatal;
         let active = &mut self.actives[id];
         let path = active.path.clone();
@@ -234,25 +235,25 @@ impl Machine {
             let inner = std::mem::take(&mut result.step_results);
             let written = result.clone();
             result.step_results = inner;
-            let fatal = fatal && written.status == Status::Failed;
-            self.record(Entry::End { path, result: written, fatal, file: None });
+            let fatal = fatal && written.status == StepResultStatus::Failed;
+            self.record_entry(RecipeRunEntry::End { path, result: written, fatal, file: None });
         }
-        if self.interrupted.is_some() || !self.hook(id, Phase::After) {
+        if self.interrupted.is_some() || !self.start_hook(id, RecipeStepPhase::After) {
             self.ready_after_hook(id);
         }
     }
 }
 
-/// What is said of a recipe inside that failed.
-fn failure(name: &str, results: &[StepResult]) -> String {
+/// Describes the failure of a recipe inside.
+fn sub_recipe_failure(name: &str, results: &[StepResult]) -> String {
     let mut text = format!("Sub-recipe '{name}' failed.\nFailed steps:");
-    for step in results.iter().filter(|step| step.status == Status::Failed) {
+    for step in results.iter().filter(|step| step.status == StepResultStatus::Failed) {
         // Writing to a string cannot fail.
         let _ = write!(text, "\n- {}: {}", step.step_id, step.error);
     }
     let done: Vec<&str> = results
         .iter()
-        .filter(|step| step.status == Status::Completed)
+        .filter(|step| step.status == StepResultStatus::Completed)
         .map(|step| step.step_id.as_str())
         .collect();
     if !done.is_empty() {

@@ -8,27 +8,27 @@ use std::time::{Duration, Instant};
 
 use amplihack_utils::fs::create_private_dir;
 
-use super::ground::{Done, Fault, Session, drop_secret, fail, number};
+use super::context::{RunnerFault, RunnerResult, RunnerSession, drop_secret, fail_verb, parse_number};
 
-/// How often it is looked whether a session's runner has written down its end.
+/// Pause between looks for the recorded end of a session.
 const NAP: Duration = Duration::from_millis(50);
-/// How long that may take after the grace.
+/// Time for the runner to record the end, after the grace.
 const PATIENCE: Duration = Duration::from_secs(15);
 /// For what was started while the rest was ended.
 const LAST_GRACE: Duration = Duration::from_secs(1);
 
 /// `end ID GRACE`
-pub(super) fn end(session: &Session<'_>, words: &[&str]) -> Done<String> {
-    let Some(grace) = words.get(1).and_then(|word| number(word)).map(Duration::from_secs) else {
-        return fail(64, "end needs a number of seconds");
+pub(super) fn end_session(session: &RunnerSession<'_>, words: &[&str]) -> RunnerResult<String> {
+    let Some(grace) = words.get(1).and_then(|word| parse_number(word)).map(Duration::from_secs) else {
+        return fail_verb(64, "end needs a number of seconds");
     };
     let unsaid = |error: &dyn std::fmt::Display| {
-        Fault::new(74, format!("it cannot be written down that {} is ended: {error}", session.id))
+        RunnerFault::new(74, format!("it cannot be written down that {} is ended: {error}", session.id))
     };
     // What is not here yet may be on its way: it must find that it was ended.
     create_private_dir(session.directory()).map_err(|error| unsaid(&error))?;
-    session.locked(|_| {
-        if session.has("exit") {
+    session.run_locked(|_| {
+        if session.has_file("exit") {
             return Ok(());
         }
         File::create(session.path("killed")).map(drop).map_err(|error| unsaid(&error))
@@ -36,21 +36,21 @@ pub(super) fn end(session: &Session<'_>, words: &[&str]) -> Done<String> {
     session.end_members(grace)?;
     let begun = Instant::now();
     let mut survivors = 0;
-    while !session.has("exit") {
+    while !session.has_file("exit") {
         // Under the lock: nobody starts the session meanwhile. A runner that lives writes its end itself.
-        session.locked(|_| {
-            if session.has("exit") || session.lives() {
+        session.run_locked(|_| {
+            if session.has_file("exit") || session.is_runner_alive() {
                 return Ok(());
             }
-            let code = if session.has("started") { 137 } else { 143 };
+            let code = if session.has_file("started") { 137 } else { 143 };
             let marked = File::create(session.path("killed")).map(drop);
-            marked.and_then(|()| session.finish(code)).map_err(|error| unsaid(&error))
+            marked.and_then(|()| session.record_exit(code)).map_err(|error| unsaid(&error))
         })?;
         if begun.elapsed() > grace + PATIENCE {
             survivors = 1;
             break;
         }
-        if !session.has("exit") {
+        if !session.has_file("exit") {
             std::thread::sleep(NAP);
         }
     }
@@ -59,23 +59,23 @@ pub(super) fn end(session: &Session<'_>, words: &[&str]) -> Done<String> {
 }
 
 /// `remove ID`
-pub(super) fn remove(session: &Session<'_>) -> Done<String> {
+pub(super) fn remove_session(session: &RunnerSession<'_>) -> RunnerResult<String> {
     let gone = session.ground.root().join("gone");
-    session.locked(|_| {
-        if session.lives() {
-            return fail(75, format!("{} runs: end it first", session.id));
+    session.run_locked(|_| {
+        if session.is_runner_alive() {
+            return fail_verb(75, format!("{} runs: end it first", session.id));
         }
         drop_secret(session.directory());
         // At once out of sight, so that nobody sees a half.
         let aside = gone.join(format!("{}.{}", session.id, std::process::id()));
         create_private_dir(&gone)
             .and_then(|()| fs::rename(session.directory(), aside))
-            .map_err(Fault::disk(&gone))
+            .map_err(RunnerFault::disk_fault(&gone))
     })?;
-    for entry in fs::read_dir(&gone).map_err(Fault::disk(&gone))?.flatten() {
+    for entry in fs::read_dir(&gone).map_err(RunnerFault::disk_fault(&gone))?.flatten() {
         if entry.file_name().to_string_lossy().starts_with(&session.id) {
-            drop_tree(&entry.path(), &session.id).map_err(Fault::disk(&entry.path()))?;
-            clear_away(&entry.path()).map_err(Fault::disk(&gone))?;
+            drop_tree(&entry.path(), &session.id).map_err(RunnerFault::disk_fault(&entry.path()))?;
+            clear_away(&entry.path()).map_err(RunnerFault::disk_fault(&gone))?;
         }
     }
     Ok("removed\n".to_owned())

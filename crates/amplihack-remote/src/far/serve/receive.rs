@@ -6,20 +6,20 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use amplihack_session::probe;
+use amplihack_session::probe_program;
 
 use super::super::answer::is_digest;
 use super::super::encode::{is_commit, is_variable};
-use super::ground::{Done, Ground, fail, number};
+use super::context::{RunnerContext, RunnerResult, fail_verb, parse_number};
 
-/// How long git may take to judge a name.
+/// Time for git to check the name of a branch.
 const GIT_TIME: Duration = Duration::from_secs(30);
 /// Files of arguments have names of four digits.
 const MOST_ARGS: usize = 10_000;
 
 /// A session as it was sent. It may hold secrets, and has no `Debug`.
 #[derive(Default)]
-pub(super) struct Received<'a> {
+pub(super) struct ReceivedSession<'a> {
     key: &'a [u8],
     lines: Vec<(&'static str, &'a str)>,
     args: Vec<&'a [u8]>,
@@ -27,13 +27,13 @@ pub(super) struct Received<'a> {
     prompt: &'a [u8],
 }
 
-/// What is left of the bytes.
-struct Rest<'a>(&'a [u8]);
+/// The bytes of a received session that are not parsed yet.
+struct RemainingBytes<'a>(&'a [u8]);
 
-impl<'a> Rest<'a> {
-    fn line(&mut self, what: &str) -> Done<&'a [u8]> {
+impl<'a> RemainingBytes<'a> {
+    fn take_line(&mut self, what: &str) -> RunnerResult<&'a [u8]> {
         let Some(end) = memchr::memchr(b'\n', self.0) else {
-            return fail(64, format!("the session ends {what}"));
+            return fail_verb(64, format!("the session ends {what}"));
         };
         let (line, rest) = self.0.split_at(end);
         self.0 = rest.get(1..).unwrap_or_default();
@@ -41,39 +41,39 @@ impl<'a> Rest<'a> {
     }
 
     /// So many bytes, and the line break after them.
-    fn take(&mut self, length: &str) -> Done<&'a [u8]> {
-        let wanted = number(length).and_then(|length| usize::try_from(length).ok());
-        let Some(wanted) = wanted else { return fail(64, format!("'{length}' is no length")) };
+    fn take_value(&mut self, length: &str) -> RunnerResult<&'a [u8]> {
+        let wanted = parse_number(length).and_then(|length| usize::try_from(length).ok());
+        let Some(wanted) = wanted else { return fail_verb(64, format!("'{length}' is no length")) };
         let Some((value, rest)) = self.0.split_at_checked(wanted) else {
-            return fail(64, "the session ends in a value");
+            return fail_verb(64, "the session ends in a value");
         };
         let Some(rest) = rest.strip_prefix(b"\n") else {
-            return fail(64, "a value is longer than announced");
+            return fail_verb(64, "a value is longer than announced");
         };
         self.0 = rest;
         Ok(value)
     }
 }
 
-impl<'a> Received<'a> {
-    pub(super) fn read(bytes: &'a [u8]) -> Done<Self> {
-        let mut rest = Rest(bytes);
-        let mut session = Self { key: rest.line("in its key")?, ..Self::default() };
+impl<'a> ReceivedSession<'a> {
+    pub(super) fn from_bytes(bytes: &'a [u8]) -> RunnerResult<Self> {
+        let mut rest = RemainingBytes(bytes);
+        let mut session = Self { key: rest.take_line("in its key")?, ..Self::default() };
         loop {
-            let line = std::str::from_utf8(rest.line("without a prompt")?).unwrap_or("?");
+            let line = std::str::from_utf8(rest.take_line("without a prompt")?).unwrap_or("?");
             let (word, value) = line.split_once(' ').unwrap_or((line, line));
             let (kept, good) = match word {
                 "prompt" => break,
                 "arg" => {
-                    session.args.push(rest.take(value)?);
+                    session.args.push(rest.take_value(value)?);
                     continue;
                 }
                 "env" => {
                     let (length, name) = value.split_once(' ').unwrap_or((value, ""));
                     if !is_variable(name) {
-                        return fail(64, "env has no name of a variable");
+                        return fail_verb(64, "env has no name of a variable");
                     }
-                    session.env.push((name, rest.take(length)?));
+                    session.env.push((name, rest.take_value(length)?));
                     continue;
                 }
                 "key_name" => ("key_name", is_variable(value)),
@@ -81,11 +81,11 @@ impl<'a> Received<'a> {
                 "extra" => ("extra", is_digest(value)),
                 "base" => ("base", is_commit(value)),
                 "branch" => ("branch", true),
-                "timeout" => ("timeout", number(value).is_some_and(|seconds| seconds > 0)),
-                _ => return fail(64, format!("a session has no '{word}'")),
+                "timeout" => ("timeout", parse_number(value).is_some_and(|seconds| seconds > 0)),
+                _ => return fail_verb(64, format!("a session has no '{word}'")),
             };
             if !good {
-                return fail(64, format!("the session's {word} is none"));
+                return fail_verb(64, format!("the session's {word} is none"));
             }
             session.lines.push((kept, value));
         }
@@ -93,43 +93,43 @@ impl<'a> Received<'a> {
         Ok(session)
     }
 
-    fn value(&self, word: &str) -> Option<&'a str> {
+    fn line_value(&self, word: &str) -> Option<&'a str> {
         self.lines.iter().rev().find(|(name, _)| *name == word).map(|(_, value)| *value)
     }
 
-    /// What is missing or not stored here is said before anything is claimed.
-    pub(super) fn check(&self, ground: &Ground) -> Done<()> {
+    /// Reports missing lines and objects that are not stored here, before anything is claimed.
+    pub(super) fn check_inputs(&self, ground: &RunnerContext) -> RunnerResult<()> {
         for word in ["bundle", "base", "branch"] {
-            if self.value(word).is_none() {
-                return fail(64, format!("the session has no {word}"));
+            if self.line_value(word).is_none() {
+                return fail_verb(64, format!("the session has no {word}"));
             }
         }
         match self.args.first() {
-            Some([b'-', ..]) => return fail(64, "the program begins with a dash"),
-            None | Some([]) => return fail(64, "the session has no program"),
-            _ if self.args.len() >= MOST_ARGS => return fail(64, "there are too many arguments"),
+            Some([b'-', ..]) => return fail_verb(64, "the program begins with a dash"),
+            None | Some([]) => return fail_verb(64, "the session has no program"),
+            _ if self.args.len() >= MOST_ARGS => return fail_verb(64, "there are too many arguments"),
             _ => {}
         }
         let mut git = Command::new("git");
-        git.args(["check-ref-format", "--branch", self.value("branch").unwrap_or_default()]);
+        git.args(["check-ref-format", "--branch", self.line_value("branch").unwrap_or_default()]);
         git.env_clear().envs(ground.env.iter());
-        match probe(git, GIT_TIME) {
-            Ok(said) if said.exit.success() => {}
-            Ok(_) => return fail(64, "branch is no name of a branch"),
-            Err(error) => return fail(74, error.to_string()),
+        match probe_program(git, GIT_TIME) {
+            Ok(said) if said.exit.is_success() => {}
+            Ok(_) => return fail_verb(64, "branch is no name of a branch"),
+            Err(error) => return fail_verb(74, error.to_string()),
         }
         for word in ["bundle", "extra"] {
-            if let Some(digest) = self.value(word)
-                && !ground.objects().join(digest).is_file()
+            if let Some(digest) = self.line_value(word)
+                && !ground.objects_directory().join(digest).is_file()
             {
-                return fail(65, format!("{word} {digest} is not stored here"));
+                return fail_verb(65, format!("{word} {digest} is not stored here"));
             }
         }
         Ok(())
     }
 
     /// Writes the session's files; `secret` is there already.
-    pub(super) fn store(&self, directory: &Path) -> io::Result<()> {
+    pub(super) fn write_files(&self, directory: &Path) -> io::Result<()> {
         let secret = directory.join("secret");
         fs::create_dir(secret.join("env"))?;
         fs::write(secret.join("key"), self.key)?;
@@ -151,16 +151,16 @@ impl<'a> Received<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::Received;
+    use super::ReceivedSession;
 
     fn fault(text: &str) -> Option<u8> {
-        Received::read(text.as_bytes()).err().map(|fault| fault.code)
+        ReceivedSession::from_bytes(text.as_bytes()).err().map(|fault| fault.code)
     }
 
     #[test]
     fn what_is_cut_off_or_unknown_is_refused() {
         let whole = "k\nbranch b\ntimeout 5\narg 3\na\nb\nenv 1 N\nx\nprompt\np\n";
-        let session = Received::read(whole.as_bytes()).ok().unwrap();
+        let session = ReceivedSession::from_bytes(whole.as_bytes()).ok().unwrap();
         assert_eq!((session.key, session.prompt), (&b"k"[..], &b"p\n"[..]));
         assert_eq!((session.args, session.env), (vec![&b"a\nb"[..]], vec![("N", &b"x"[..])]));
         for end in 0..whole.find("\np\n").unwrap() {

@@ -7,23 +7,23 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use amplihack_session::detach;
+use amplihack_session::spawn_detached;
 use amplihack_utils::fs::create_private_dir;
 use amplihack_utils::lock::FileLock;
 use amplihack_utils::sys;
 use tempfile::TempDir;
 
-use super::ground::{Done, Fault, Ground, Session, drop_secret, fail};
-use super::receive::Received;
+use super::context::{RunnerContext, RunnerFault, RunnerResult, RunnerSession, drop_secret, fail_verb};
+use super::receive::ReceivedSession;
 
-/// How often a claim is tried that others undo.
+/// Number of tries of a claim that others undo.
 const TRIES: u32 = 20;
 /// For what a runner that died had begun.
 const GRACE: Duration = Duration::from_secs(2);
-/// How long a runner may take to say who it is, and how often it is looked.
+/// Time for a runner to record its process, and the pause between looks for that.
 const PATIENCE: Duration = Duration::from_secs(10);
 const NAP: Duration = Duration::from_millis(1);
-/// What a session was received as.
+/// Names of the files of a received session.
 const FILES: &[&str] = &[
     "argv",
     "bundle",
@@ -39,38 +39,43 @@ const FILES: &[&str] = &[
 ];
 
 /// `start ID`, or `prepare ID`
-pub(super) fn begin(ground: &Ground, words: &[&str], start: bool, stdin: &mut dyn Read) -> Done<String> {
-    let session = ground.session(words)?;
+pub(super) fn claim_session(
+    ground: &RunnerContext,
+    words: &[&str],
+    start: bool,
+    stdin: &mut dyn Read,
+) -> RunnerResult<String> {
+    let session = ground.session_from_words(words)?;
     // Said before anything is read, so that it can be asked another way.
     let path = ground.env.get("PATH").unwrap_or_default();
     for program in ["git", "tar", "gzip"] {
         if !std::env::split_paths(path).any(|place| place.join(program).is_file()) {
-            return fail(127, format!("{program} is missing"));
+            return fail_verb(127, format!("{program} is missing"));
         }
     }
     let mut bytes = Vec::new();
     if let Err(error) = stdin.read_to_end(&mut bytes) {
-        return fail(64, format!("the session cannot be read: {error}"));
+        return fail_verb(64, format!("the session cannot be read: {error}"));
     }
-    let received = Received::read(&bytes)?;
-    received.check(ground)?;
-    let staged = Staged::new(ground, start)?;
-    received.store(staged.path()).map_err(Fault::disk(ground.root()))?;
+    let received = ReceivedSession::from_bytes(&bytes)?;
+    received.check_inputs(ground)?;
+    let staged = StagedSession::new(ground, start)?;
+    received.write_files(staged.path()).map_err(RunnerFault::disk_fault(ground.root()))?;
     let sessions = ground.root().join("sessions");
-    create_private_dir(&sessions).map_err(Fault::disk(&sessions))?;
+    create_private_dir(&sessions).map_err(RunnerFault::disk_fault(&sessions))?;
     let mut tries = 0;
     loop {
         tries += 1;
         let made = fs::create_dir(session.directory()).is_ok();
-        let launched = session.locked(|lock| launch(&session, &staged, start, lock));
-        if launched.is_err() && made && !session.has("ready") && !session.has("killed") {
+        let launched = session.run_locked(|lock| launch_session(&session, &staged, start, lock));
+        if launched.is_err() && made && !session.has_file("ready") && !session.has_file("killed") {
             let _ = fs::remove_dir_all(session.directory());
         }
         return match launched {
             // Whoever had the lock before may have undone the claim.
-            Err(Fault { code: 75, .. }) if tries < TRIES => continue,
-            Err(Fault { code: 75, .. }) if !session.directory().is_dir() => {
-                fail(74, format!("{} cannot be made", session.mark))
+            Err(RunnerFault { code: 75, .. }) if tries < TRIES => continue,
+            Err(RunnerFault { code: 75, .. }) if !session.directory().is_dir() => {
+                fail_verb(74, format!("{} cannot be made", session.mark))
             }
             Err(fault) => Err(fault),
             Ok(false) => Ok("already\n".to_owned()),
@@ -81,23 +86,23 @@ pub(super) fn begin(ground: &Ground, words: &[&str], start: bool, stdin: &mut dy
 }
 
 /// A private directory for a session that was received. It goes with this value, its secrets too.
-struct Staged {
+struct StagedSession {
     directory: TempDir,
     /// Says to others that this is no orphan's.
     _held: FileLock,
 }
 
-impl Staged {
+impl StagedSession {
     /// Secrets go to memory, but where another machine is to read them.
-    fn new(ground: &Ground, memory: bool) -> Done<Self> {
+    fn new(ground: &RunnerContext, memory: bool) -> RunnerResult<Self> {
         let incoming = ground.root().join("incoming");
-        let disk = Fault::disk(&incoming);
+        let disk = RunnerFault::disk_fault(&incoming);
         create_private_dir(&incoming).map_err(&disk)?;
-        sweep(ground);
+        sweep_incoming(ground);
         let prefix = format!("{}.{}.", ground.host, std::process::id());
         let directory = tempfile::Builder::new().prefix(&prefix).tempdir_in(&incoming).map_err(&disk)?;
         let held = FileLock::acquire(&directory.path().join(".held"), Duration::ZERO)
-            .map_err(|error| Fault::new(74, error.to_string()))?;
+            .map_err(|error| RunnerFault::new(74, error.to_string()))?;
         let staged = Self { directory, _held: held };
         let secret = staged.path().join("secret");
         let shared = tempfile::Builder::new().prefix("amplihack-").rand_bytes(12).tempdir_in("/dev/shm");
@@ -114,14 +119,14 @@ impl Staged {
     }
 }
 
-impl Drop for Staged {
+impl Drop for StagedSession {
     fn drop(&mut self) {
         drop_secret(self.path());
     }
 }
 
 /// Removes what others left that were killed while they received.
-pub(super) fn sweep(ground: &Ground) {
+pub(super) fn sweep_incoming(ground: &RunnerContext) {
     for entry in fs::read_dir(ground.root().join("incoming")).into_iter().flatten().flatten() {
         let (path, name) = (entry.path(), entry.file_name());
         let name = name.to_string_lossy();
@@ -141,33 +146,40 @@ pub(super) fn sweep(ground: &Ground) {
 }
 
 /// Under the session's lock: whether this started it, or somebody else did before.
-fn launch(session: &Session<'_>, staged: &Staged, start: bool, lock: &FileLock) -> Done<bool> {
-    if ["exit", "killed", "started", "job"].iter().any(|name| session.has(name)) || session.lives() {
+fn launch_session(
+    session: &RunnerSession<'_>,
+    staged: &StagedSession,
+    start: bool,
+    lock: &FileLock,
+) -> RunnerResult<bool> {
+    if ["exit", "killed", "started", "job"].iter().any(|name| session.has_file(name))
+        || session.is_runner_alive()
+    {
         return Ok(false);
     }
-    if session.has("pid") {
+    if session.has_file("pid") {
         // A runner died, and what it had begun may not have: it must not come to the program beside the next.
         session.end_members(GRACE)?;
-        if session.has("started") {
+        if session.has_file("started") {
             return Ok(false);
         }
         for name in ["pid", "group"] {
             let _ = fs::remove_file(session.path(name));
         }
     }
-    if let Err(error) = install(session, staged) {
+    if let Err(error) = install_staged(session, staged) {
         drop_secret(session.directory());
         let _ = fs::remove_dir_all(session.directory());
-        return Err(Fault::disk(session.directory())(error));
+        return Err(RunnerFault::disk_fault(session.directory())(error));
     }
     if start {
-        spawn(session, lock)?;
+        spawn_runner(session, lock)?;
     }
     Ok(true)
 }
 
-/// What is staged becomes the session's.
-fn install(session: &Session<'_>, staged: &Staged) -> std::io::Result<()> {
+/// Moves the staged files into the session's directory.
+fn install_staged(session: &RunnerSession<'_>, staged: &StagedSession) -> std::io::Result<()> {
     for name in FILES {
         let path = session.path(name);
         let _ = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
@@ -179,32 +191,33 @@ fn install(session: &Session<'_>, staged: &Staged) -> std::io::Result<()> {
             fs::rename(entry.path(), session.directory().join(entry.file_name()))?;
         }
     }
-    session.put("state", "waiting")?;
+    session.write_line("state", "waiting")?;
     File::create(session.path("ready")).map(drop)
 }
 
 /// Starts the session's runner, and waits until it has said who it is. The lock is the runner's too until then, also if this process is
 /// killed here: it is its stdin.
-fn spawn(session: &Session<'_>, lock: &FileLock) -> Done<()> {
+fn spawn_runner(session: &RunnerSession<'_>, lock: &FileLock) -> RunnerResult<()> {
     let said = session.path("runner.log");
-    let streams = lock.shared().and_then(|lock| Ok((lock, File::create(&said)?)));
-    let (lock, log) = streams.map_err(Fault::disk(session.directory()))?;
-    let mut command = session.ground.again();
+    let streams = lock.share_file().and_then(|lock| Ok((lock, File::create(&said)?)));
+    let (lock, log) = streams.map_err(RunnerFault::disk_fault(session.directory()))?;
+    let mut command = session.ground.runner_command();
     command.args(["run", &session.id, &format!("{:o}", session.ground.umask.bits())]);
     command.current_dir(session.directory()).stdin(lock).stdout(Stdio::null()).stderr(log);
     let begun = Instant::now();
-    let failed = match detach(command) {
+    let failed = match spawn_detached(command) {
         Ok(pid) => {
-            while !session.has("pid") && begun.elapsed() < PATIENCE && sys::living(pid).is_some() {
+            while !session.has_file("pid") && begun.elapsed() < PATIENCE && sys::living_process(pid).is_some()
+            {
                 std::thread::sleep(NAP);
             }
-            if session.has("pid") {
+            if session.has_file("pid") {
                 return Ok(());
             }
-            session.line("runner.log").unwrap_or_default()
+            session.read_line("runner.log").unwrap_or_default()
         }
         Err(error) => error.to_string(),
     };
     drop_secret(session.directory());
-    fail(74, format!("the session's runner does not start: {failed}"))
+    fail_verb(74, format!("the session's runner does not start: {failed}"))
 }

@@ -1,10 +1,10 @@
 //! Errors: what they say, what they carry, and how a command ends by them.
 
 use amplihack_remote::{ErrorContext, RemoteError};
-use amplihack_utils::error::Explain;
+use amplihack_utils::error::ErrorExplanation;
 
 fn all() -> [RemoteError; 7] {
-    let context = || ErrorContext::new("the reason is this").with("host", "a");
+    let context = || ErrorContext::new("the reason is this").with_fact("host", "a");
     [
         RemoteError::Packaging(context()),
         RemoteError::Provisioning(context()),
@@ -26,17 +26,17 @@ fn every_error_has_a_message_for_the_user() {
 #[test]
 fn every_error_has_its_context() {
     for error in all() {
-        assert_eq!(error.fact("host"), Some("a"), "{error:?}");
+        assert_eq!(error.get_fact("host"), Some("a"), "{error:?}");
     }
 }
 
 #[test]
 fn a_session_that_is_not_found_ends_with_3() {
     let missing = RemoteError::SessionNotFound { session_id: "sess-20260502-030405-00ff".to_owned() };
-    assert_eq!(missing.exit().code(), 3);
+    assert_eq!(missing.exit_kind().code(), 3);
 }
 
 #[test]
 fn every_other_error_ends_with_1() {
-    assert_eq!(all().map(|error| error.exit().code()), [1; 7]);
+    assert_eq!(all().map(|error| error.exit_kind().code()), [1; 7]);
 }

@@ -11,7 +11,7 @@ async fn shown(here: &Here, options: ExecOptions) -> (WorkflowResult, String) {
         bytes.extend_from_slice(part);
         Ok(())
     };
-    let result = here.client.exec_showing(options, None, &mut show).await.unwrap();
+    let result = here.client.exec_with_output(options, None, &mut show).await.unwrap();
     (result, String::from_utf8(bytes).unwrap())
 }
 
@@ -29,7 +29,7 @@ async fn a_secret_in_what_would_be_sent_stops_it() {
     leak(&here);
     let error = here.client.exec(here.exec("x")).await.unwrap_err();
     assert!(matches!(error, RemoteError::Packaging(_)), "{error:?}");
-    assert_eq!(error.fact("reason"), Some("secrets"));
+    assert_eq!(error.get_fact("reason"), Some("secrets"));
 }
 
 #[tokio::test]

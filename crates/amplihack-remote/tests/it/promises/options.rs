@@ -101,7 +101,7 @@ async fn an_exec_needs_a_key_before_anything_is_done() {
 async fn a_start_needs_a_key_before_anything_is_done() {
     let here = Here::new();
     is_refused(
-        here.client.start(StartOptions { api_key: String::new(), ..here.start(&["x"]) }).await,
+        here.client.start_sessions(StartOptions { api_key: String::new(), ..here.start(&["x"]) }).await,
         "no key",
     );
     untouched(&here);
@@ -110,13 +110,13 @@ async fn a_start_needs_a_key_before_anything_is_done() {
 #[tokio::test]
 async fn a_start_needs_a_prompt() {
     let here = Here::new();
-    is_refused(here.client.start(here.start(&[])).await, "no prompt");
+    is_refused(here.client.start_sessions(here.start(&[])).await, "no prompt");
 }
 
 #[tokio::test]
 async fn all_prompts_are_looked_at_before_anything_is_done() {
     let here = Here::new();
-    is_refused(here.client.start(here.start(&["one", "two", " "])).await, "prompt is empty");
+    is_refused(here.client.start_sessions(here.start(&["one", "two", " "])).await, "prompt is empty");
     untouched(&here);
 }
 
@@ -124,11 +124,11 @@ async fn all_prompts_are_looked_at_before_anything_is_done() {
 async fn a_refusal_changes_no_state() {
     let here = Here::new();
     is_refused(here.client.exec(here.exec(" ")).await, "prompt is empty");
-    is_refused(here.client.start(here.start(&[" "])).await, "prompt is empty");
+    is_refused(here.client.start_sessions(here.start(&[" "])).await, "prompt is empty");
     assert!(!here.state().exists());
     SessionManager::new(Some(here.state())).unwrap().create_session("m", "p", None, None, None).unwrap();
     let before = std::fs::read(here.state()).unwrap();
-    is_refused(here.client.start(here.start(&["one", ""])).await, "prompt is empty");
+    is_refused(here.client.start_sessions(here.start(&["one", ""])).await, "prompt is empty");
     assert_eq!(std::fs::read(here.state()).unwrap(), before);
 }
 
@@ -148,14 +148,14 @@ const NOBODY: &str = "sess-20260101-000000-0001";
 #[tokio::test]
 async fn the_output_of_an_unknown_session_is_an_error() {
     let output = OutputOptions { session_id: NOBODY.to_owned(), lines: 1, state_file: None };
-    let error = Here::new().client.output(output).await.unwrap_err();
+    let error = Here::new().client.capture_output(output).await.unwrap_err();
     assert_eq!(error, RemoteError::SessionNotFound { session_id: NOBODY.to_owned() });
 }
 
 #[tokio::test]
 async fn a_kill_of_an_unknown_session_is_an_error() {
     let kill = KillOptions { session_id: NOBODY.to_owned(), force: true, state_file: None };
-    let error = Here::new().client.kill(kill).await.unwrap_err();
+    let error = Here::new().client.kill_session(kill).await.unwrap_err();
     assert_eq!(error, RemoteError::SessionNotFound { session_id: NOBODY.to_owned() });
 }
 

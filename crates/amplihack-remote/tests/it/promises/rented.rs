@@ -153,7 +153,7 @@ async fn a_tunnel_that_is_named_is_the_way_to_the_machine() {
 async fn start(world: &World, size: VMSize, region: Option<&str>, tunnel_port: Option<u16>) {
     let options =
         StartOptions { size, region: region.map(str::to_owned), tunnel_port, ..world.here.start(&["x"]) };
-    assert!(world.client.start(options).await.unwrap().rows[0].outcome.is_ok());
+    assert!(world.client.start_sessions(options).await.unwrap().rows[0].outcome.is_ok());
 }
 
 #[tokio::test]
@@ -192,7 +192,7 @@ async fn without_a_runner_azlin_itself_is_called() {
     let program = world.here.sandbox.write("bin/azlin", script);
     std::fs::set_permissions(program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let mut client = Client::new(
-        &world.here.sandbox.env().clone().with("AMPLIHACK_REMOTE_RETRY_BUDGET_SECS", "0"),
+        &world.here.sandbox.env().clone().with_variable("AMPLIHACK_REMOTE_RETRY_BUDGET_SECS", "0"),
         &world.here.sandbox.work(),
     )
     .unwrap();

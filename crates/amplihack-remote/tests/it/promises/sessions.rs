@@ -11,14 +11,14 @@ use amplihack_remote::{
 use crate::client::Here;
 
 async fn started(here: &Here, prompts: &[&str]) -> Vec<Session> {
-    let started = here.client.start(here.start(prompts)).await.unwrap();
+    let started = here.client.start_sessions(here.start(prompts)).await.unwrap();
     started.rows.into_iter().map(|row| row.outcome.unwrap()).collect()
 }
 
 /// All that a session wrote, after its end.
 async fn written(here: &Here, id: &str) -> String {
-    here.client.wait(&[id.to_owned()], false, None, None).await.unwrap();
-    here.client.output(output(id, 100)).await.unwrap().output
+    here.client.wait_for_sessions(&[id.to_owned()], false, None, None).await.unwrap();
+    here.client.capture_output(output(id, 100)).await.unwrap().output
 }
 
 fn output(id: &str, lines: u32) -> OutputOptions {
@@ -39,7 +39,7 @@ async fn each_prompt_has_its_own_context() {
 async fn each_session_takes_a_slot() {
     let here = Here::new();
     started(&here, &["sleep", "sleep"]).await;
-    assert_eq!(here.client.status(StatusOptions::default()).await.unwrap().pool.active_sessions, 2);
+    assert_eq!(here.client.remote_status(StatusOptions::default()).await.unwrap().pool.active_sessions, 2);
 }
 
 #[tokio::test]
@@ -78,7 +78,7 @@ async fn a_state_file_that_is_named_is_the_one_that_is_used() {
     let here = Here::new();
     let named = here.sandbox.root().join("named/state.json");
     let options = StartOptions { state_file: Some(named.clone()), ..here.start(&["x"]) };
-    here.client.start(options).await.unwrap();
+    here.client.start_sessions(options).await.unwrap();
     assert!(named.is_file() && !here.state().exists());
 }
 
@@ -86,7 +86,7 @@ async fn a_state_file_that_is_named_is_the_one_that_is_used() {
 async fn all_sessions_are_listed() {
     let here = Here::new();
     started(&here, &["one", "two"]).await;
-    let listed = here.client.list(ListOptions::default()).await.unwrap();
+    let listed = here.client.list_sessions(ListOptions::default()).await.unwrap();
     let prompts: Vec<&str> = listed.iter().map(|session| session.prompt.as_str()).collect();
     assert_eq!(prompts, ["one", "two"]);
 }
@@ -99,7 +99,7 @@ async fn sessions_are_listed_by_their_status() {
     manager.create_session("m", "q", None, None, None).unwrap();
     manager.complete_session(&one, 0).unwrap();
     let of = |status| ListOptions { status: Some(status), state_file: None };
-    let listed = here.client.list(of(SessionStatus::Completed)).await.unwrap();
+    let listed = here.client.list_sessions(of(SessionStatus::Completed)).await.unwrap();
     assert_eq!(listed.iter().map(|session| &session.session_id).collect::<Vec<_>>(), [&one]);
 }
 
@@ -109,7 +109,7 @@ async fn output_is_the_last_lines() {
     let sessions = started(&here, &["x"]).await;
     let id = &sessions[0].session_id;
     assert!(written(&here, id).await.lines().count() > 2);
-    let last = here.client.output(output(id, 1)).await.unwrap().output;
+    let last = here.client.capture_output(output(id, 1)).await.unwrap().output;
     assert_eq!(last, "key of 7, --max-old-space-size=32768\n");
 }
 
@@ -137,8 +137,8 @@ async fn kill_in_vain(here: &Here, force: bool) -> Result<KillResult, RemoteErro
     let session = manager.create_session("m", "p", None, None, None).unwrap();
     manager.start_session(&session.session_id).unwrap();
     amplihack_remote::state_lock::with_lock(&here.state(), |state| {
-        let vm = amplihack_remote::state::Vm { name: "m".to_owned(), ..Default::default() };
-        let machine = amplihack_remote::state::Machine {
+        let vm = amplihack_remote::state::VmRecord { name: "m".to_owned(), ..Default::default() };
+        let machine = amplihack_remote::state::PoolMachine {
             vm,
             capacity: 1,
             active_sessions: [session.session_id.clone()].into_iter().collect(),
@@ -150,20 +150,20 @@ async fn kill_in_vain(here: &Here, force: bool) -> Result<KillResult, RemoteErro
     .unwrap();
     let mut client = here.client.clone();
     client.runner = Some(Arc::new(Silent::default()));
-    client.kill(KillOptions { session_id: session.session_id, force, state_file: None }).await
+    client.kill_session(KillOptions { session_id: session.session_id, force, state_file: None }).await
 }
 
 #[tokio::test]
 async fn a_kill_that_fails_is_an_error() {
     let error = kill_in_vain(&Here::new(), false).await.unwrap_err();
-    assert!(error.fact("hint").is_some_and(|hint| hint.contains("--force")), "{error:?}");
+    assert!(error.get_fact("hint").is_some_and(|hint| hint.contains("--force")), "{error:?}");
 }
 
 #[tokio::test]
 async fn a_kill_that_fails_leaves_the_state_as_it_is() {
     let here = Here::new();
     kill_in_vain(&here, false).await.unwrap_err();
-    let listed = here.client.list(ListOptions::default()).await.unwrap();
+    let listed = here.client.list_sessions(ListOptions::default()).await.unwrap();
     assert_eq!(listed[0].status, SessionStatus::Running);
 }
 
@@ -183,7 +183,8 @@ async fn an_attempt_is_told_only_where_a_machine_was_asked() {
     let runner = Arc::new(Silent::default());
     let mut client = here.client.clone();
     client.runner = Some(Arc::clone(&runner) as _);
-    let killed = client.kill(KillOptions { session_id: id, force: true, state_file: None }).await.unwrap();
+    let killed =
+        client.kill_session(KillOptions { session_id: id, force: true, state_file: None }).await.unwrap();
     assert_eq!((killed.remote_kill_attempted, *runner.0.lock().unwrap()), (false, 0));
 }
 
@@ -191,8 +192,11 @@ async fn an_attempt_is_told_only_where_a_machine_was_asked() {
 async fn a_success_is_told_where_nothing_runs_any_more() {
     let here = Here::new();
     let id = started(&here, &["sleep"]).await[0].session_id.clone();
-    let killed =
-        here.client.kill(KillOptions { session_id: id, force: false, state_file: None }).await.unwrap();
+    let killed = here
+        .client
+        .kill_session(KillOptions { session_id: id, force: false, state_file: None })
+        .await
+        .unwrap();
     assert!(killed.remote_kill_succeeded);
 }
 
@@ -215,7 +219,7 @@ fn counted(here: &Here) {
 async fn counts() -> SessionCounts {
     let here = Here::new();
     counted(&here);
-    here.client.status(StatusOptions::default()).await.unwrap().sessions
+    here.client.remote_status(StatusOptions::default()).await.unwrap().sessions
 }
 
 #[tokio::test]
@@ -247,14 +251,14 @@ async fn pending_sessions_are_counted() {
 async fn all_sessions_are_counted() {
     let here = Here::new();
     counted(&here);
-    assert_eq!(here.client.status(StatusOptions::default()).await.unwrap().total_sessions, 6);
+    assert_eq!(here.client.remote_status(StatusOptions::default()).await.unwrap().total_sessions, 6);
 }
 
 #[tokio::test]
 async fn the_pool_is_summed_up() {
     let here = Here::new();
     started(&here, &["sleep"]).await;
-    let pool = here.client.status(StatusOptions::default()).await.unwrap().pool;
+    let pool = here.client.remote_status(StatusOptions::default()).await.unwrap().pool;
     assert_eq!((pool.total_vms, pool.total_capacity), (1, 4));
     assert_eq!((pool.active_sessions, pool.available_capacity), (1, 3));
     assert_eq!(pool.vms[0].name, "local");

@@ -25,27 +25,27 @@ use rustix::io::Errno;
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 
 use super::raw;
-use super::signal::Exit;
+use super::signal::ProcessExit;
 use crate::env::Env;
-use run::{Image, Orders};
-use stack::Stack;
+use run::{KeeperOrders, ProgramImage};
+use stack::KeeperStacks;
 
 /// A step's program.
 #[derive(Debug, Clone)]
 pub struct StepProgram {
-    /// Where it is, or its name, which is looked for in `PATH`.
+    /// Path of the program, or its name, which is looked for in `PATH`.
     pub path: PathBuf,
-    /// Its arguments, without its name.
+    /// Arguments, without the program's name.
     pub arguments: Vec<OsString>,
     /// All of its environment.
     pub environment: Env,
-    /// Where it runs.
+    /// Working directory of the step.
     pub directory: PathBuf,
 }
 
-/// What a keeper is given.
+/// Files and settings that a keeper is given.
 #[derive(Debug)]
-pub struct Keep {
+pub struct KeeperOptions {
     /// The step's standard input.
     pub input: Arc<File>,
     /// Takes the step's standard output. Not opened for appending.
@@ -64,12 +64,12 @@ pub struct Keep {
     pub grace: Duration,
 }
 
-/// How a step ended, as its keeper wrote it down.
+/// End of a step, as its keeper wrote it down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StepRecord {
-    /// How the step's own process ended.
-    pub exit: Exit,
-    /// It was still running when the keeper was told to end it.
+    /// Exit of the step's own process.
+    pub exit: ProcessExit,
+    /// Set if the step was still running when the keeper was told to end it.
     pub ended_by_us: bool,
     /// Bytes of standard output and standard error in the files.
     pub bytes: [u64; 2],
@@ -88,8 +88,8 @@ impl StepRecord {
         let [number, ended_by_us, output, error, lost, left] = numbers[..] else { return None };
         let number = i32::try_from(number).ok()?;
         let exit = match kind {
-            "code" => Exit::Code(number),
-            "signal" => Exit::Signal(number),
+            "code" => ProcessExit::Code(number),
+            "signal" => ProcessExit::Signal(number),
             _ => return None,
         };
         Some(Self {
@@ -102,22 +102,22 @@ impl StepRecord {
     }
 }
 
-/// Why a step was not started, if that is what came by the pipe.
+/// Returns the error for which a step was not started, if that is what came by the pipe.
 pub fn not_started(text: &str) -> Option<io::Error> {
     let number = text.trim_end().strip_prefix(NOT_STARTED)?.parse().ok()?;
     Some(io::Error::from_raw_os_error(number))
 }
 
-/// What is told when there is no step: this, and the error's number.
+/// Text that is told when there is no step: this, and the error's number.
 const NOT_STARTED: &str = "failed ";
 
 /// A keeper that can be started.
 pub struct PreparedKeeper {
-    orders: Box<Orders>,
-    stack: Stack,
+    orders: Box<KeeperOrders>,
+    stack: KeeperStacks,
     done: OwnedFd,
     /// Open until the keeper has them.
-    _files: Keep,
+    _files: KeeperOptions,
     _pipes: [OwnedFd; 5],
 }
 
@@ -129,13 +129,13 @@ impl std::fmt::Debug for PreparedKeeper {
 
 impl PreparedKeeper {
     /// A keeper whose step is `program`, in a group of its own.
-    pub fn new(program: &StepProgram, keep: Keep) -> io::Result<Self> {
-        let image = image(program)?;
-        let (output, child_output) = pipe()?;
-        let (error, child_error) = pipe()?;
-        let (done, tell) = pipe()?;
-        let orders = Orders {
-            image,
+    pub fn new(program: &StepProgram, keep: KeeperOptions) -> io::Result<Self> {
+        let program_image = program_image(program)?;
+        let (output, child_output) = open_pipe()?;
+        let (error, child_error) = open_pipe()?;
+        let (done, tell) = open_pipe()?;
+        let orders = KeeperOrders {
+            image: program_image,
             streams: [keep.input.as_raw_fd(), child_output.as_raw_fd(), child_error.as_raw_fd()],
             pipes: [output.as_raw_fd(), error.as_raw_fd()],
             files: [keep.output.as_raw_fd(), keep.error.as_raw_fd()],
@@ -149,7 +149,7 @@ impl PreparedKeeper {
             stack: std::ptr::null_mut(),
         };
         let pipes = [output, child_output, error, child_error, tell];
-        let stack = Stack::new()?;
+        let stack = KeeperStacks::new()?;
         Ok(Self { orders: Box::new(orders), stack, done, _files: keep, _pipes: pipes })
     }
 
@@ -157,25 +157,28 @@ impl PreparedKeeper {
     ///
     /// Returns a descriptor from which the record, or [why there is no step](not_started), is read as soon as it is written, to
     /// its end. Nothing before the end means that the keeper was killed; its step is killed then.
-    pub fn start(self) -> io::Result<(Keeper, OwnedFd)> {
+    pub fn start_keeper(self) -> io::Result<(StepKeeper, OwnedFd)> {
         let Self { mut orders, stack, done, .. } = self;
-        let [top, of_step] = stack.tops();
+        let [top, of_step] = stack.stack_tops();
         orders.stack = of_step;
         let orders = NonNull::from(Box::leak(orders));
         let memory = if raw::SHARES { libc::CLONE_VM } else { 0 };
         // A handler of this process that ran in the keeper would work with this process's variables.
-        let before = raw::block(raw::Mask::MAX);
+        let before = raw::block_signals(raw::SignalMask::MAX);
         // SAFETY: the stack is the keeper's own, and it lives with what `orders` points to until the keeper was reaped.
         let pid = unsafe { libc::clone(run::main, top, memory | libc::SIGCHLD, orders.as_ptr().cast()) };
         let error = io::Error::last_os_error();
-        raw::block(before);
-        let started =
-            Keeper { pid: u32::try_from(pid).unwrap_or_default(), orders, stack: ManuallyDrop::new(stack) };
+        raw::block_signals(before);
+        let started = StepKeeper {
+            pid: u32::try_from(pid).unwrap_or_default(),
+            orders,
+            stack: ManuallyDrop::new(stack),
+        };
         if pid > 0 {
             return Ok((started, done));
         }
         // SAFETY: nothing was started.
-        unsafe { started.free() };
+        unsafe { started.free_memory() };
         Err(error)
     }
 }
@@ -183,17 +186,17 @@ impl PreparedKeeper {
 /// A keeper that was started and is not reaped yet. Dropping it leaves the keeper as it is, and the memory that it works in.
 #[derive(Debug)]
 #[must_use]
-pub struct Keeper {
+pub struct StepKeeper {
     pid: u32,
-    orders: NonNull<Orders>,
-    stack: ManuallyDrop<Stack>,
+    orders: NonNull<KeeperOrders>,
+    stack: ManuallyDrop<KeeperStacks>,
 }
 
 // SAFETY: this process does not look at what the keeper works with; it only frees it.
-unsafe impl Send for Keeper {}
+unsafe impl Send for StepKeeper {}
 
-impl Keeper {
-    /// Its process id, which is also its group's.
+impl StepKeeper {
+    /// Returns the keeper's process id, which is also its group's.
     pub fn id(&self) -> u32 {
         self.pid
     }
@@ -209,7 +212,7 @@ impl Keeper {
             }
         }
         // SAFETY: the keeper has ended.
-        unsafe { self.free() };
+        unsafe { self.free_memory() };
         Ok(())
     }
 
@@ -218,7 +221,7 @@ impl Keeper {
     /// # Safety
     ///
     /// There must be no keeper any more.
-    unsafe fn free(mut self) {
+    unsafe fn free_memory(mut self) {
         // SAFETY: made by `Box::leak`; neither is used again.
         unsafe {
             drop(Box::from_raw(self.orders.as_ptr()));
@@ -227,8 +230,8 @@ impl Keeper {
     }
 }
 
-/// What `program` says, as the kernel takes it.
-fn image(program: &StepProgram) -> io::Result<Image> {
+/// Returns `program` as the kernel takes it.
+fn program_image(program: &StepProgram) -> io::Result<ProgramImage> {
     let text = |bytes: Vec<u8>| CString::new(bytes).map_err(io::Error::from);
     let name = program.path.as_os_str();
     let places = if name.as_bytes().contains(&b'/') {
@@ -248,11 +251,16 @@ fn image(program: &StepProgram) -> io::Result<Image> {
         .iter()
         .map(|(name, value)| text([name.as_bytes(), b"=", value.as_bytes()].concat()))
         .collect::<io::Result<_>>()?;
-    Ok(Image::new(places, arguments, environment, text(program.directory.as_os_str().as_bytes().to_vec())?))
+    Ok(ProgramImage::new(
+        places,
+        arguments,
+        environment,
+        text(program.directory.as_os_str().as_bytes().to_vec())?,
+    ))
 }
 
 /// A pipe whose ends are none of the standard streams.
-fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
+fn open_pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     let (read, write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
     let above = |end: OwnedFd| match end.as_raw_fd() {
         0..=2 => rustix::io::fcntl_dupfd_cloexec(&end, 3),

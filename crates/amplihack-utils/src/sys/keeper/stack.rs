@@ -9,23 +9,23 @@ use std::ptr::NonNull;
 
 use libc::c_void;
 
-/// What the keeper's code needs, many times over.
+/// Number of bytes that the keeper's code needs, many times over.
 const KEEPER: usize = 192 << 10;
-/// What the code between clone and exec needs.
+/// Number of bytes that the code between clone and exec needs.
 const STEP: usize = 64 << 10;
 /// At least a page, below each stack: whoever outgrows his stack is ended, and changes nobody's memory.
 const GUARD: usize = 64 << 10;
 
 /// Two stacks. Pages that are not used cost nothing.
 #[derive(Debug)]
-pub(super) struct Stack(NonNull<c_void>);
+pub(super) struct KeeperStacks(NonNull<c_void>);
 
 // SAFETY: plain memory that this owns.
-unsafe impl Send for Stack {}
+unsafe impl Send for KeeperStacks {}
 
 const ALL: usize = GUARD + KEEPER + GUARD + STEP;
 
-impl Stack {
+impl KeeperStacks {
     pub(super) fn new() -> io::Result<Self> {
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_STACK;
         // SAFETY: new memory, at no given place.
@@ -45,14 +45,14 @@ impl Stack {
         Ok(stack)
     }
 
-    /// Where the stacks begin, from which they grow downwards: the keeper's and the step's.
-    pub(super) fn tops(&self) -> [*mut c_void; 2] {
+    /// Returns the addresses at which the stacks begin, from which they grow downwards: the keeper's and the step's.
+    pub(super) fn stack_tops(&self) -> [*mut c_void; 2] {
         // SAFETY: inside of the memory, or just behind it.
         [GUARD + KEEPER, ALL].map(|at| unsafe { self.0.as_ptr().byte_add(at) })
     }
 }
 
-impl Drop for Stack {
+impl Drop for KeeperStacks {
     fn drop(&mut self) {
         // SAFETY: the memory is this one's own.
         unsafe { libc::munmap(self.0.as_ptr(), ALL) };

@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Exit, Keep, Keeper, PreparedKeeper, StepProgram, StepRecord, not_started};
+use super::{KeeperOptions, PreparedKeeper, ProcessExit, StepKeeper, StepProgram, StepRecord, not_started};
 use crate::env::Env;
-use crate::sys::{Proc, Signal, living, process_alive, send_to_process};
+use crate::sys::{ProcessEntry, Signal, living_process, process_alive, send_to_process};
 
 struct Started {
-    keeper: Keeper,
+    keeper: StepKeeper,
     done: File,
     dir: tempfile::TempDir,
 }
@@ -19,7 +19,7 @@ struct Started {
 fn prepared(program: &StepProgram, dir: &Path, grace: Duration) -> PreparedKeeper {
     let append = OpenOptions::new().append(true).create(true).open(dir.join("processes")).unwrap();
     let file = |name: &str| Arc::new(File::create(dir.join(name)).unwrap());
-    let keep = Keep {
+    let keep = KeeperOptions {
         input: Arc::new(File::open("/dev/null").unwrap()),
         output: file("out"),
         error: file("err"),
@@ -33,14 +33,14 @@ fn prepared(program: &StepProgram, dir: &Path, grace: Duration) -> PreparedKeepe
 }
 
 fn program(path: impl Into<PathBuf>, directory: impl Into<PathBuf>) -> StepProgram {
-    let environment = Env::empty().with("PATH", "/nonexistent:/usr/bin:/bin");
+    let environment = Env::empty().with_variable("PATH", "/nonexistent:/usr/bin:/bin");
     StepProgram { path: path.into(), arguments: Vec::new(), environment, directory: directory.into() }
 }
 
 fn start(script: &str, grace: Duration) -> Started {
     let dir = tempfile::tempdir().unwrap();
     let program = StepProgram { arguments: vec!["-c".into(), script.into()], ..program("bash", dir.path()) };
-    let (keeper, done) = prepared(&program, dir.path(), grace).start().unwrap();
+    let (keeper, done) = prepared(&program, dir.path(), grace).start_keeper().unwrap();
     Started { keeper, done: done.into(), dir }
 }
 
@@ -56,8 +56,8 @@ impl Started {
     }
 }
 
-fn processes(dir: &Path) -> Vec<Proc> {
-    crate::sys::recorded(&std::fs::read(dir.join("processes")).unwrap())
+fn processes(dir: &Path) -> Vec<ProcessEntry> {
+    crate::sys::recorded_processes(&std::fs::read(dir.join("processes")).unwrap())
 }
 
 const LONG: Duration = Duration::from_mins(1);
@@ -66,7 +66,7 @@ const LONG: Duration = Duration::from_mins(1);
 fn a_step_is_written_down_with_its_output() {
     let mut started = start("echo one; echo two >&2; exit 7", LONG);
     let record = started.told().unwrap();
-    let exit = Exit::Code(7);
+    let exit = ProcessExit::Code(7);
     let expected = StepRecord { exit, ended_by_us: false, bytes: [4, 4], lost: false, left: false };
     assert_eq!(record, expected);
     let keeper_id = started.keeper.id();
@@ -86,7 +86,7 @@ fn a_program_that_cannot_be_started_is_told_with_its_error() {
     let missing = dir.path().join("missing");
     for program in [program(&missing, dir.path()), program("missing", dir.path()), program("true", &missing)]
     {
-        let (keeper, done) = prepared(&program, dir.path(), LONG).start().unwrap();
+        let (keeper, done) = prepared(&program, dir.path(), LONG).start_keeper().unwrap();
         let mut told = String::new();
         File::from(done).read_to_string(&mut told).unwrap();
         assert_eq!(not_started(&told).unwrap().kind(), std::io::ErrorKind::NotFound, "{told}");
@@ -105,11 +105,11 @@ fn what_the_kernel_cannot_be_given_is_refused() {
         let file = Arc::new(File::open("/dev/null").unwrap());
         let [input, output, error, directory, processes] = std::array::from_fn(|_| Arc::clone(&file));
         let (record, unfinished) = (c"exit".to_owned(), c"exit.new".to_owned());
-        Keep { input, output, error, directory, record, unfinished, processes, grace: LONG }
+        KeeperOptions { input, output, error, directory, record, unfinished, processes, grace: LONG }
     };
     let plain = program("true", dir.path());
     let argument = StepProgram { arguments: vec!["a\0b".into()], ..plain.clone() };
-    let variable = StepProgram { environment: Env::empty().with("NAME", "a\0b"), ..plain.clone() };
+    let variable = StepProgram { environment: Env::empty().with_variable("NAME", "a\0b"), ..plain.clone() };
     let directory = StepProgram { directory: dir.path().join("a\0b"), ..plain };
     for program in [argument, variable, directory, program("a\0b", dir.path())] {
         let error = PreparedKeeper::new(&program, keep()).unwrap_err();
@@ -120,10 +120,10 @@ fn what_the_kernel_cannot_be_given_is_refused() {
 #[test]
 fn a_step_begins_with_default_signals_its_own_environment_and_none_of_the_keepers_files() {
     // The test process itself ignores SIGPIPE, as each Rust program does.
-    assert!(crate::sys::ignores(Signal::PIPE));
+    assert!(crate::sys::ignores_signal(Signal::PIPE));
     let script = "grep -E '^Sig(Ign|Blk):' /proc/self/status; echo [$(find /proc/self/fd -lname \"$PWD/*\")]; env | sort";
     let mut started = start(script, LONG);
-    assert_eq!(started.told().unwrap().exit, Exit::Code(0));
+    assert_eq!(started.told().unwrap().exit, ProcessExit::Code(0));
     started.keeper.wait().unwrap();
     let said = text(&started.dir.path().join("out"));
     let lines: Vec<&str> = said.lines().collect();
@@ -147,7 +147,7 @@ fn many_keepers_at_once_leave_this_process_and_each_other_alone() {
                     // Allocations and failed calls of this process go on meanwhile.
                     let missing = std::fs::metadata(started.dir.path().join("missing")).unwrap_err();
                     assert_eq!(missing.kind(), std::io::ErrorKind::NotFound);
-                    assert_eq!(started.told().unwrap().exit, Exit::Code(round));
+                    assert_eq!(started.told().unwrap().exit, ProcessExit::Code(round));
                     started.keeper.wait().unwrap();
                     said.push(text(&started.dir.path().join("out")));
                 }
@@ -166,7 +166,7 @@ fn many_keepers_at_once_leave_this_process_and_each_other_alone() {
 #[test]
 fn a_signal_is_told_as_one() {
     let mut started = start("kill -9 $$", LONG);
-    assert_eq!(started.told().unwrap().exit, Exit::Signal(9));
+    assert_eq!(started.told().unwrap().exit, ProcessExit::Signal(9));
     started.keeper.wait().unwrap();
 }
 
@@ -174,8 +174,8 @@ fn a_signal_is_told_as_one() {
 fn a_child_in_the_background_does_not_hold_the_step_and_keeps_its_output() {
     let mut started = start("(sleep 0.3; echo late; touch late; exec sleep 600) & echo started", LONG);
     let record = started.told().unwrap();
-    assert_eq!((record.exit, record.bytes[0], record.left), (Exit::Code(0), 8, true));
-    assert!(living(started.keeper.id()).is_some());
+    assert_eq!((record.exit, record.bytes[0], record.left), (ProcessExit::Code(0), 8, true));
+    assert!(living_process(started.keeper.id()).is_some());
     while !started.dir.path().join("late").exists() {
         std::thread::yield_now();
     }
@@ -196,7 +196,7 @@ fn sigterm_ends_the_whole_tree_and_sigkill_what_ignores_it() {
     let begun = crate::sys::start_time(stray).unwrap();
     send_to_process(started.keeper.id(), Signal::TERM).unwrap();
     let record = started.told().unwrap();
-    assert_eq!((record.exit, record.ended_by_us), (Exit::Signal(9), true));
+    assert_eq!((record.exit, record.ended_by_us), (ProcessExit::Signal(9), true));
     started.keeper.wait().unwrap();
     assert!(!process_alive(stray, begun));
 }
@@ -220,7 +220,7 @@ fn a_killed_keeper_takes_its_step_along_and_writes_nothing() {
 #[test]
 fn a_record_is_read_whole_or_not() {
     let line = "signal 15 1 10 20 0 1\n";
-    let exit = Exit::Signal(15);
+    let exit = ProcessExit::Signal(15);
     let expected = StepRecord { exit, ended_by_us: true, bytes: [10, 20], lost: false, left: true };
     assert_eq!(StepRecord::parse(line), Some(expected));
     for bad in ["", "code", "code 1 0 0 0 0", "code x 0 0 0 0 0", "word 1 0 0 0 0 0", "code 1 0 0 0 0 0 0"] {

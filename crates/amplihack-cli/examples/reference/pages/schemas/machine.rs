@@ -1,4 +1,4 @@
-//! What is printed about this machine: which agent, what is installed, what is configured.
+//! Output about this machine: which agent, what is installed, what is configured.
 
 use serde_json::Value;
 
@@ -29,7 +29,7 @@ pub(super) fn doctor() -> Value {
         ("warning", nullable(text())),
         ("launch_rejects_explicit_tempfile_and_stdin", flag()),
     ]);
-    let leg = object([("leg", text()), ("held", flag()), ("detail", text())]);
+    let leg = object([("leg", text()), ("held", nullable(flag())), ("detail", text())]);
     let found = object([
         ("agent", agent()),
         ("found", serde_json::json!({ "const": true })),
@@ -54,6 +54,7 @@ pub(super) fn doctor() -> Value {
     let hooks = object([
         ("agent", agent()),
         ("guarded_launches", flag()),
+        ("unasked_tools", list(object([("name", text()), ("harmless", text())]))),
         ("why_not", nullable(text())),
         ("registrations", list(registration)),
     ]);

@@ -1,4 +1,4 @@
-//! What the policy prints: verdicts, rules, the audit, the hooks' answers.
+//! Output of the policy: verdicts, rules, the audit, the hooks' answers.
 
 use std::collections::BTreeSet;
 
@@ -60,7 +60,7 @@ pub(super) fn test() -> Value {
 }
 
 pub(super) fn list_rules() -> Value {
-    let packs: BTreeSet<&str> = rules::all().map(|rule| rule.pack.name()).collect();
+    let packs: BTreeSet<&str> = rules::builtin_rules().map(|rule| rule.pack.name()).collect();
     let rule = object([
         ("id", text()),
         ("pack", words(&packs.into_iter().collect::<Vec<_>>())),

@@ -1,4 +1,4 @@
-//! What is printed about sessions on other machines.
+//! Output about sessions on other machines.
 
 use amplihack_agent::event::RunOutcome;
 use amplihack_remote::{Backend, CommandMode, SessionStatus};

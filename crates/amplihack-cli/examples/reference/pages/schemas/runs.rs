@@ -1,7 +1,7 @@
-//! What is printed about runs: sessions, recipes, unattended work.
+//! Output about runs: sessions, recipes, unattended work.
 
-use amplihack_agent::event::{Envelope, RunOutcome, Totals};
-use amplihack_session::{Evidence, Report, RunEnd, RunRecord};
+use amplihack_agent::event::{Envelope, RunOutcome, UsageTotals};
+use amplihack_session::{EndEvidence, RunEnd, RunRecord, RunReport};
 use serde_json::{Value, json};
 
 use super::policy::exit_code;
@@ -22,7 +22,7 @@ pub(super) fn sessions_tail() -> Value {
 }
 
 pub(super) fn report() -> Value {
-    typed::<Report<'_>>()
+    typed::<RunReport<'_>>()
 }
 
 pub(super) fn run() -> Value {
@@ -30,7 +30,7 @@ pub(super) fn run() -> Value {
 }
 
 fn usage() -> Value {
-    typed::<Totals>()
+    typed::<UsageTotals>()
 }
 
 /// The end of a run.
@@ -43,7 +43,7 @@ fn outcome() -> Value {
 }
 
 fn evidence() -> Value {
-    typed::<Evidence>()
+    typed::<EndEvidence>()
 }
 
 /// A recorded run: `run.json`, its id, and its state.
@@ -91,7 +91,7 @@ fn baseline_outcome() -> Value {
     words(&["red", "green", "could_not_run", "skipped"])
 }
 
-/// What the checks showed before the first turn.
+/// Result of the checks before the first turn.
 fn baseline() -> Value {
     let check = object([("command", text()), ("outcome", baseline_outcome()), ("found?", text())]);
     object([("outcome", baseline_outcome()), ("checks", list(check)), ("changed?", list(text()))])

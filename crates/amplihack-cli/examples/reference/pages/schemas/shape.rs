@@ -2,7 +2,7 @@
 #![expect(clippy::needless_pass_by_value, reason = "a schema is built from parts that nothing else needs")]
 
 use amplihack_agent::AgentBinary;
-use amplihack_agent::event::schema::of;
+use amplihack_agent::event::schema::schema_text;
 use schemars::JsonSchema;
 use serde_json::{Map, Value, json};
 
@@ -62,7 +62,7 @@ pub(super) fn agent() -> Value {
     words(&AgentBinary::ALL.map(AgentBinary::name))
 }
 
-/// One of these words.
+/// A word of this list.
 pub(super) fn words(words: &[&str]) -> Value {
     json!({ "type": "string", "enum": words })
 }
@@ -96,7 +96,7 @@ pub(super) fn tagged<const N: usize>(name: &str, keys: [(&str, Value); N]) -> Va
 
 /// The schema of a type, closed: it has these keys and no others.
 pub(super) fn typed<T: JsonSchema>() -> Value {
-    let mut schema: Value = serde_json::from_str(&of::<T>()).unwrap_or_default();
+    let mut schema: Value = serde_json::from_str(&schema_text::<T>()).unwrap_or_default();
     if let Some(map) = schema.as_object_mut() {
         map.remove("$schema");
         map.remove("title");

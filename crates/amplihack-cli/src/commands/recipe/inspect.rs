@@ -1,0 +1,106 @@
+//! `recipe list`, `validate`, `show`: nothing is started, nothing is written.
+
+use std::fmt::Write as _;
+
+use amplihack_recipe::plan::{PlanCompileMode, compile_plan, describe_plan};
+use amplihack_utils::env::Env;
+use amplihack_utils::error::ExitKind;
+use serde_json::{Value, json};
+
+use super::{LookArgs, RecipeListArgs, RecipeShowArgs, compile_failure, not_found, recipe_discovery};
+use crate::commands::current_dir;
+use crate::ui::{self, CommandFailure, json_line};
+
+pub(super) fn list_recipes(args: &RecipeListArgs, env: &Env) -> Result<u8, CommandFailure> {
+    let here = current_dir()?;
+    let mut listed = recipe_discovery(env, &here, &here, &args.recipe_dir).list_recipes();
+    if let Some(tag) = &args.tag {
+        listed.retain(|found| found.recipe.as_ref().is_ok_and(|recipe| recipe.tags.contains(tag)));
+    }
+    if args.json {
+        let objects: Vec<Value> = listed
+            .iter()
+            .map(|found| {
+                let recipe = found.recipe.as_ref();
+                json!({
+                    "name": found.name,
+                    "path": found.path.to_string_lossy(),
+                    "bundled": found.is_bundled(),
+                    "description": recipe.map(|recipe| recipe.description.as_str()).ok(),
+                    "version": recipe.map(|recipe| recipe.version.as_str()).ok(),
+                    "tags": recipe.map(|recipe| recipe.tags.as_slice()).ok(),
+                    "steps": recipe.map(|recipe| recipe.steps.len()).ok(),
+                    "error": recipe.err(),
+                })
+            })
+            .collect();
+        ui::print_data(&json_line(&json!({ "recipes": objects }))?)?;
+        return Ok(0);
+    }
+    let mut text = String::new();
+    for found in &listed {
+        let says = match &found.recipe {
+            Ok(recipe) => recipe.description.lines().next().unwrap_or_default(),
+            Err(_) => "cannot be read; see `amplihack recipe validate`",
+        };
+        let mark = if found.is_bundled() { " (bundled)" } else { "" };
+        let _ = writeln!(text, "{:<32} {says}{mark}", found.name);
+    }
+    ui::print_visible(&text)?;
+    if listed.is_empty() {
+        ui::print_note(
+            "hint",
+            "no recipe was found; name a directory with -R, or a file with `recipe run PATH`",
+        );
+    }
+    Ok(0)
+}
+
+pub(super) fn validate_recipe(args: &LookArgs, env: &Env) -> Result<u8, CommandFailure> {
+    let here = current_dir()?;
+    let discovery = recipe_discovery(env, &here, &here, &args.recipe_dir);
+    let entry = discovery.find_entry(&args.recipe, &here).map_err(|error| not_found(&error.to_string()))?;
+    match compile_plan(&entry, &discovery, PlanCompileMode::Strict, &[]) {
+        Ok(plan) => {
+            let recipe = &plan.root().recipe;
+            if args.json {
+                let warnings: Vec<String> = plan.warnings.iter().map(ToString::to_string).collect();
+                ui::print_data(&json_line(
+                    &json!({ "recipe": recipe.name, "valid": true, "errors": [], "warnings": warnings }),
+                )?)?;
+            } else {
+                for warning in &plan.warnings {
+                    ui::print_line(&warning.to_string());
+                }
+                let (steps, recipes) = (recipe.steps.len(), plan.recipes.len());
+                let plural = |count: usize| if count == 1 { "" } else { "s" };
+                ui::print_visible(&format!(
+                    "{}: valid ({steps} step{}, {recipes} recipe{})\n",
+                    recipe.name,
+                    plural(steps),
+                    plural(recipes)
+                ))?;
+            }
+            Ok(0)
+        }
+        Err(error) if args.json && !error.diagnostics().is_empty() => {
+            let errors: Vec<String> = error.diagnostics().iter().map(ToString::to_string).collect();
+            ui::print_data(&json_line(
+                &json!({ "recipe": args.recipe, "valid": false, "errors": errors, "warnings": [] }),
+            )?)?;
+            Ok(ExitKind::Failed.code())
+        }
+        Err(error) => Err(compile_failure(&error)),
+    }
+}
+
+pub(super) fn show_recipe(args: &RecipeShowArgs, env: &Env) -> Result<u8, CommandFailure> {
+    let here = current_dir()?;
+    let discovery = recipe_discovery(env, &here, &here, &args.recipe_dir);
+    let entry = discovery.find_entry(&args.recipe, &here).map_err(|error| not_found(&error.to_string()))?;
+    let plan = compile_plan(&entry, &discovery, PlanCompileMode::AsPredecessor, &[])
+        .map_err(|error| compile_failure(&error))?;
+    let text = if args.explain { describe_plan(&plan) } else { plan.root().recipe.source.text.to_string() };
+    ui::print_visible(&text)?;
+    Ok(0)
+}
