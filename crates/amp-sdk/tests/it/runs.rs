@@ -158,7 +158,7 @@ fn programs_without_a_runtime_do_the_same() {
         messages.next().unwrap().unwrap();
         let dropped = Instant::now();
         drop(messages);
-        assert!(dropped.elapsed() < Duration::from_secs(2), "{:?}", dropped.elapsed());
+        assert!(dropped.elapsed() < Duration::from_secs(30), "{:?}", dropped.elapsed());
         nothing_left(&fake);
     }
 }

@@ -161,7 +161,7 @@ fn private_files_go_on_every_way_out() {
     });
     let dropped = std::time::Instant::now();
     while fake.left() > 0 {
-        assert!(dropped.elapsed() < std::time::Duration::from_secs(2), "a dropped stream's files stay");
+        assert!(dropped.elapsed() < std::time::Duration::from_secs(30), "a dropped stream's files stay");
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
 }

