@@ -168,6 +168,7 @@ impl<T: Send + 'static> ManagementCall<T> {
         let stdin = amp.stdin.clone().or_else(|| self.stdin.clone());
         let (command, stdin) = launch.build_command(&words, stdin)?;
         let spec = RunSpec {
+            clean_environment: true,
             stdin,
             stdout: ChildOutput::Head(MOST),
             stderr: ChildOutput::Tail(amp.options.max_stderr_buffer_bytes),

@@ -55,6 +55,7 @@ pub async fn probe_version(options: &Options) -> Result<Version> {
     }
     let (command, stdin) = launch.build_command(&["--version".into()], None)?;
     let spec = RunSpec {
+        clean_environment: true,
         stdin,
         stdout: ChildOutput::Head(64 * 1024),
         stderr: ChildOutput::Tail(64 * 1024),

@@ -146,6 +146,7 @@ pub(crate) fn prepare_launch(
         (LaunchHosting::Binary, interrupts) => interrupts.unwrap_or_else(InterruptSignals::listen_from_now),
     };
     let spec = RunSpec {
+        clean_environment: true,
         stdin,
         stdout: streams.stdout,
         stderr: streams.stderr,

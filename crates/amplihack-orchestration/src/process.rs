@@ -217,6 +217,7 @@ impl RunProcesses {
         }
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let ProcessOutput { exit, cause, stdout, stderr, .. } = run_to_end(RunSpec {
+            clean_environment: true,
             stdin: pipes.stdin,
             stdout: ChildOutput::Tail(keep),
             stdout_file: pipes.file,

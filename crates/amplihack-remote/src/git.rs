@@ -126,6 +126,7 @@ impl RemoteGit {
         most: usize,
     ) -> Result<RemoteGitAnswer, ErrorContext> {
         let outcome = run_to_end(RunSpec {
+            clean_environment: true,
             stdin,
             stdout: ChildOutput::Head(most),
             stderr: ChildOutput::Tail(COMPLAINT),

@@ -13,6 +13,7 @@
 //! This crate knows nothing of agents' command lines.
 
 mod block;
+mod child_stream;
 mod error;
 mod escalation;
 pub mod journal;

@@ -18,7 +18,7 @@ use crate::output::{CapturedOutput, NamedProcess, ProcessOutput};
 use crate::pipes::{OutputTap, StdinFeed};
 use crate::run_end::RunEnd;
 use crate::signals::{RunListener, SignalNotice};
-use crate::spawner::{self, ChildLeadership};
+use crate::spawner::{self, ChildLeadership, ChildStart};
 use crate::spec::{ChildInput, ChildOutput, Deadlines, RunSpec, TerminalMode};
 use crate::stopper::RunStopper;
 use crate::tree::{ProcessTree, TreeMembers};
@@ -76,7 +76,7 @@ impl AgentRun {
     /// opened.
     pub async fn start(mut spec: RunSpec) -> Result<Self, RunError> {
         let program = spec.command.get_program().to_os_string();
-        spec.wire_streams();
+        let streams = spec.take_streams();
         let listens = spec.has_captured_output();
         if spec.subreaper {
             sys::become_subreaper().map_err(RunError::watch_error(&program, "become its orphans' parent"))?;
@@ -90,10 +90,17 @@ impl AgentRun {
             TerminalMode::Detached if spec.session => ChildLeadership::Session,
             TerminalMode::Detached => ChildLeadership::Group,
         };
-        let (kid, (stdin, stdout, stderr)) =
-            spawner::spawn_child(spec.command, leads, spec.keep, spec.record)
-                .await
-                .map_err(|source| RunError::Spawn { program: program.clone(), source })?;
+        let start = ChildStart {
+            command: spec.command,
+            clean_environment: spec.clean_environment,
+            streams,
+            leads,
+            keep: spec.keep,
+            record: spec.record,
+        };
+        let (kid, (stdin, stdout, stderr)) = spawner::spawn_child(start)
+            .await
+            .map_err(|source| RunError::Spawn { program: program.clone(), source })?;
         let pidfd = sys::open_pidfd(kid.pid, kid.start_time);
         // From here on, an early return kills.
         let tree = ProcessTree::new(kid, &spec.tag, spec.terminal, spec.subreaper);

@@ -8,12 +8,14 @@ use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+use std::process::{Child, Command};
 use std::sync::{Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread;
 
-use amplihack_utils::sys::{self, ChildOptions, PreparedKeeper, Signal};
+use amplihack_utils::sys::{self, ChildOptions, PreparedKeeper, ProgramSurroundings, Signal};
 use tokio::sync::oneshot;
+
+use crate::child_stream::{ChildPipes, ChildStream, open_streams};
 
 /// Work for a thread that never ends. It must not panic: the thread would end with it.
 type ThreadJob = Box<dyn FnOnce() + Send>;
@@ -83,14 +85,30 @@ pub(crate) struct OwnedChild {
     on_drop: Signal,
 }
 
-/// Child as it was spawned: a program, or a keeper.
+/// Child as it was spawned: a program, one that began as a copy of this process, or a keeper.
 enum SpawnedChild {
-    Program(Child),
+    Program(sys::StartedProgram),
+    Copy(Child),
     Keeper(sys::StepKeeper),
 }
 
-/// A child's ends of the pipes that it was given.
-pub(crate) type ChildPipes = (Option<ChildStdin>, Option<ChildStdout>, Option<ChildStderr>);
+impl SpawnedChild {
+    fn id(&self) -> u32 {
+        match self {
+            Self::Program(program) => program.id(),
+            Self::Copy(child) => child.id(),
+            Self::Keeper(keeper) => keeper.id(),
+        }
+    }
+
+    fn wait(self) -> io::Result<()> {
+        match self {
+            Self::Program(program) => program.wait(),
+            Self::Copy(mut child) => child.wait().map(drop),
+            Self::Keeper(keeper) => keeper.wait(),
+        }
+    }
+}
 
 /// Unit of processes that a child leads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -101,24 +119,22 @@ pub(crate) enum ChildLeadership {
     Session,
 }
 
-/// Spawns `command` from a thread that never ends, with default signals and a death signal. `keep` lives until the child is reaped;
-/// the child is written down in `record` before it is the program.
-pub(crate) async fn spawn_child(
-    mut command: Command,
-    leads: ChildLeadership,
-    keep: Box<dyn Send>,
-    record: Option<File>,
-) -> io::Result<(OwnedChild, ChildPipes)> {
-    let options = ChildOptions {
-        group: leads == ChildLeadership::Group,
-        session: leads == ChildLeadership::Session,
-        death_signal: true,
-    };
-    sys::prepare_child(&mut command, options);
-    if let Some(record) = record {
-        sys::record_child(&mut command, record);
-    }
-    from_a_lasting_thread(move || spawn_here(command, leads != ChildLeadership::Nothing, keep)).await
+/// A child that is to be spawned.
+pub(crate) struct ChildStart {
+    pub(crate) command: Command,
+    /// The command's variables are all that the child gets.
+    pub(crate) clean_environment: bool,
+    pub(crate) streams: [ChildStream; 3],
+    pub(crate) leads: ChildLeadership,
+    /// Lives until the child is reaped.
+    pub(crate) keep: Box<dyn Send>,
+    /// The child is written down here before it is the program.
+    pub(crate) record: Option<File>,
+}
+
+/// Spawns a child from a thread that never ends, with default signals and a death signal.
+pub(crate) async fn spawn_child(start: ChildStart) -> io::Result<(OwnedChild, ChildPipes)> {
+    from_a_lasting_thread(move || start.spawn_here()).await
 }
 
 /// Starts a keeper from a thread that never ends. What it tells is read from the descriptor.
@@ -150,22 +166,40 @@ async fn from_a_lasting_thread<T: Send + 'static>(
     answer.await.map_err(|_| io::Error::other("the spawner thread has ended"))?
 }
 
-fn spawn_here(
-    mut command: Command,
-    leads_group: bool,
-    keep: Box<dyn Send>,
-) -> io::Result<(OwnedChild, ChildPipes)> {
-    let mut owned = lock_mutex(&OWNED);
-    let mut child = command.spawn()?;
-    let pid = child.id();
-    owned.insert(pid);
-    drop(owned);
-    let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-    // The child cannot be gone: nobody but its owner reaps it.
-    let start_time = sys::start_time(pid).unwrap_or_default();
-    let child = Some(SpawnedChild::Program(child));
-    let keep = Some(keep).filter(|_| !amplihack_utils::sabotage::is_active("delivery-handle-lifetime"));
-    Ok((OwnedChild { child, keep, pid, start_time, leads_group, on_drop: Signal::KILL }, pipes))
+impl ChildStart {
+    fn spawn_here(self) -> io::Result<(OwnedChild, ChildPipes)> {
+        let Self { mut command, clean_environment, streams, leads, keep, record } = self;
+        let options = ChildOptions {
+            group: leads == ChildLeadership::Group,
+            session: leads == ChildLeadership::Session,
+            death_signal: true,
+        };
+        let mut owned = lock_mutex(&OWNED);
+        let (child, pipes) = if clean_environment && sys::can_start_program(&command) {
+            let (streams, pipes) = open_streams(streams)?;
+            let surroundings = ProgramSurroundings { streams, options, record };
+            (SpawnedChild::Program(sys::start_program(&command, &surroundings)?), pipes)
+        } else {
+            let [stdin, stdout, stderr] = streams.map(ChildStream::into_stdio);
+            command.stdin(stdin).stdout(stdout).stderr(stderr);
+            sys::prepare_child(&mut command, options);
+            if let Some(record) = record {
+                sys::record_child(&mut command, record);
+            }
+            let mut child = command.spawn()?;
+            let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+            (SpawnedChild::Copy(child), pipes)
+        };
+        let pid = child.id();
+        owned.insert(pid);
+        drop(owned);
+        // The child cannot be gone: nobody but its owner reaps it.
+        let start_time = sys::start_time(pid).unwrap_or_default();
+        let keep = Some(keep).filter(|_| !amplihack_utils::sabotage::is_active("delivery-handle-lifetime"));
+        let leads_group = leads != ChildLeadership::Nothing;
+        let child = Some(child);
+        Ok((OwnedChild { child, keep, pid, start_time, leads_group, on_drop: Signal::KILL }, pipes))
+    }
 }
 
 impl OwnedChild {
@@ -198,11 +232,7 @@ impl Drop for OwnedChild {
 }
 
 fn reap_spawned(child: SpawnedChild, pid: u32, keep: Option<Box<dyn Send>>) {
-    let waited = match child {
-        SpawnedChild::Program(mut child) => child.wait().map(drop),
-        SpawnedChild::Keeper(keeper) => keeper.wait(),
-    };
-    if let Err(error) = waited {
+    if let Err(error) = child.wait() {
         tracing::warn!(pid, %error, "cannot reap a child");
     }
     lock_mutex(&OWNED).remove(&pid);
@@ -221,8 +251,25 @@ mod tests {
     use std::process::Command;
     use std::time::{Duration, Instant};
 
-    use super::{ChildLeadership, owned_children, spawn_child};
+    use super::{ChildLeadership, ChildStart, ChildStream, OwnedChild, owned_children, spawn_child};
     use amplihack_utils::sys;
+
+    /// The two ways in which a child is made.
+    const WAYS: [bool; 2] = [false, true];
+
+    async fn spawned(words: &[&str], clean_environment: bool) -> std::io::Result<OwnedChild> {
+        let mut command = Command::new(words[0]);
+        command.args(&words[1..]).env_clear().env("PATH", "/usr/bin:/bin");
+        let start = ChildStart {
+            command,
+            clean_environment,
+            streams: [ChildStream::Null, ChildStream::Inherit, ChildStream::Inherit],
+            leads: ChildLeadership::Group,
+            keep: Box::new(()),
+            record: None,
+        };
+        Ok(spawn_child(start).await?.0)
+    }
 
     fn block_on<T>(future: impl Future<Output = T>) -> T {
         tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
@@ -230,58 +277,48 @@ mod tests {
 
     #[test]
     fn a_child_is_in_the_register_until_it_is_reaped() {
-        let (kid, _) =
-            block_on(spawn_child(Command::new("true"), ChildLeadership::Nothing, Box::new(()), None))
-                .unwrap();
-        let pid = kid.pid;
-        assert!(owned_children().contains(&pid));
-        kid.reap_child();
-        assert!(!owned_children().contains(&pid));
+        for way in WAYS {
+            let kid = block_on(spawned(&["true"], way)).unwrap();
+            let pid = kid.pid;
+            assert!(owned_children().contains(&pid));
+            kid.reap_child();
+            assert!(!owned_children().contains(&pid));
+        }
     }
 
     #[test]
     fn all_children_have_the_same_spawning_thread_and_outlive_the_asking_one() {
-        let mut command = Command::new("sleep");
-        command.arg("30");
-        let (kid, _) =
-            std::thread::spawn(|| block_on(spawn_child(command, ChildLeadership::Group, Box::new(()), None)))
-                .join()
-                .unwrap()
-                .unwrap();
-        std::thread::sleep(Duration::from_millis(50));
-        assert!(sys::process_alive(kid.pid, kid.start_time), "the death signal followed the wrong thread");
+        for way in WAYS {
+            let kid =
+                std::thread::spawn(move || block_on(spawned(&["sleep", "30"], way))).join().unwrap().unwrap();
+            std::thread::sleep(Duration::from_millis(50));
+            assert!(
+                sys::process_alive(kid.pid, kid.start_time),
+                "the death signal followed the wrong thread"
+            );
+        }
     }
 
     #[test]
     fn a_dropped_child_is_killed_and_reaped() {
-        let mut command = Command::new("sleep");
-        command.arg("30");
-        let (kid, _) = block_on(spawn_child(command, ChildLeadership::Group, Box::new(()), None)).unwrap();
-        let pid = kid.pid;
-        let asked = Instant::now();
-        drop(kid);
-        assert!(asked.elapsed() < Duration::from_secs(10));
-        while owned_children().contains(&pid) {
-            assert!(asked.elapsed() < Duration::from_secs(10));
-            std::thread::sleep(Duration::from_millis(5));
+        for way in WAYS {
+            let kid = block_on(spawned(&["sleep", "30"], way)).unwrap();
+            let pid = kid.pid;
+            let asked = Instant::now();
+            drop(kid);
+            while owned_children().contains(&pid) {
+                assert!(asked.elapsed() < Duration::from_secs(20));
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            assert_eq!(sys::start_time(pid), None);
         }
-        assert_eq!(sys::start_time(pid), None);
     }
 
     #[test]
     fn a_missing_program_is_an_error_and_the_thread_goes_on() {
-        assert!(
-            block_on(spawn_child(
-                Command::new("/nonexistent/program"),
-                ChildLeadership::Nothing,
-                Box::new(()),
-                None
-            ))
-            .is_err()
-        );
-        block_on(spawn_child(Command::new("true"), ChildLeadership::Nothing, Box::new(()), None))
-            .unwrap()
-            .0
-            .reap_child();
+        for way in WAYS {
+            assert!(block_on(spawned(&["/nonexistent/program"], way)).is_err());
+            block_on(spawned(&["true"], way)).unwrap().reap_child();
+        }
     }
 }

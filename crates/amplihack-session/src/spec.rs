@@ -1,9 +1,10 @@
 //! Specification of a run: the command, its pipes, its deadlines, and the owner of the terminal.
 
 use std::fs::File;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::Duration;
 
+use crate::child_stream::ChildStream;
 use crate::signals::InterruptSignals;
 use crate::stopper::RunStopper;
 
@@ -71,6 +72,9 @@ pub struct Deadlines {
 pub struct RunSpec {
     /// Program, arguments, environment and directory. Its standard streams are set from the fields below.
     pub command: Command,
+    /// The command's environment was cleared: the variables that it names are all. Such a child is started without a copy of
+    /// this process's memory map, in half of the time. Default: false.
+    pub clean_environment: bool,
     /// Default: [`ChildInput::Null`].
     pub stdin: ChildInput,
     /// Default: [`ChildOutput::Inherit`].
@@ -111,6 +115,7 @@ impl RunSpec {
     pub fn new(command: Command) -> Self {
         Self {
             command,
+            clean_environment: false,
             stdin: ChildInput::default(),
             stdout: ChildOutput::default(),
             stdout_file: None,
@@ -129,28 +134,28 @@ impl RunSpec {
         }
     }
 
-    /// Sets the command's streams and its session id as the other fields say.
-    pub(crate) fn wire_streams(&mut self) {
+    /// Sets the command's session id, and takes out where its streams lead.
+    pub(crate) fn take_streams(&mut self) -> [ChildStream; 3] {
+        if !self.tag.is_empty() {
+            self.command.env(SESSION_ID, &self.tag);
+        }
         let stdin = match std::mem::take(&mut self.stdin) {
-            ChildInput::Null => Stdio::null(),
-            ChildInput::Inherit => Stdio::inherit(),
-            ChildInput::File(file) => Stdio::from(file),
+            ChildInput::Null => ChildStream::Null,
+            ChildInput::Inherit => ChildStream::Inherit,
+            ChildInput::File(file) => ChildStream::File(file),
             bytes @ ChildInput::Bytes(_) => {
                 self.stdin = bytes;
-                Stdio::piped()
+                ChildStream::Pipe
             }
         };
         let stdout = match self.stdout_file.take() {
             Some(file) => {
                 self.stdout = ChildOutput::Null;
-                Stdio::from(file)
+                ChildStream::File(file)
             }
-            None => self.stdout.to_stdio(),
+            None => self.stdout.to_stream(),
         };
-        self.command.stdin(stdin).stdout(stdout).stderr(self.stderr.to_stdio());
-        if !self.tag.is_empty() {
-            self.command.env(SESSION_ID, &self.tag);
-        }
+        [stdin, stdout, self.stderr.to_stream()]
     }
 
     /// Reports whether any output is read, so that silence can be seen.
@@ -160,15 +165,14 @@ impl RunSpec {
 }
 
 /// The variable by which a run's descendants are known.
-/// The variable that marks what belongs to a session.
 pub const SESSION_ID: &str = amplihack_utils::launcher_context::SESSION_VAR;
 
 impl ChildOutput {
-    fn to_stdio(self) -> Stdio {
+    fn to_stream(self) -> ChildStream {
         match self {
-            Self::Inherit => Stdio::inherit(),
-            Self::Null => Stdio::null(),
-            Self::Head(_) | Self::Tail(_) | Self::Forward(_) | Self::Stream => Stdio::piped(),
+            Self::Inherit => ChildStream::Inherit,
+            Self::Null => ChildStream::Null,
+            Self::Head(_) | Self::Tail(_) | Self::Forward(_) | Self::Stream => ChildStream::Pipe,
         }
     }
 

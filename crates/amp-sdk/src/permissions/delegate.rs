@@ -44,6 +44,7 @@ impl DelegatePrograms {
             command.current_dir(cwd);
         }
         RunSpec {
+            clean_environment: true,
             stdin: ChildInput::Bytes(Value::Object(evaluation.arguments.clone()).to_string().into_bytes()),
             stdout: ChildOutput::Null,
             stderr: ChildOutput::Tail(SAID),

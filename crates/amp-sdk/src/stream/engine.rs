@@ -117,6 +117,7 @@ impl StreamEngine {
         let argv = cli_arguments(&self.options, prompt.is_json(), settings, mcp);
         let (command, stdin) = launch.build_command(&argv, Some(prompt.into_bytes()))?;
         let spec = RunSpec {
+            clean_environment: true,
             stdin,
             stdout: ChildOutput::Stream,
             stderr: match self.options.max_stderr_buffer_bytes {

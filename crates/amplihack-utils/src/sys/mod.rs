@@ -9,6 +9,7 @@ mod descriptor;
 pub mod entry;
 #[cfg(all(feature = "first-calls", target_arch = "x86_64"))]
 pub mod first_calls;
+mod image;
 pub mod interrupts;
 mod keeper;
 pub mod last_words;
@@ -16,8 +17,10 @@ mod limits;
 pub mod memory;
 mod peer;
 mod proc;
+mod program;
 mod raw;
 mod signal;
+mod stack;
 mod terminal;
 mod work;
 
@@ -33,6 +36,7 @@ pub use proc::{
     ProcessEntry, boot_id, environ_has, holds_terminal, is_main_thread, list_ancestors, list_children,
     list_processes, living_process, own_file, process_alive, start_time,
 };
+pub use program::{ProgramSurroundings, StartedProgram, can_start_program, start_program};
 pub use rustix::process::Signal;
 pub use signal::{
     ProcessExit, child_exit, has_stopped, ignores_signal, open_pidfd, reap_orphan, send_signal,

@@ -119,6 +119,16 @@ pub(super) fn write_all(to: RawFd, bytes: &[u8]) -> usize {
     written
 }
 
+/// Writes this process's line of the process table to the end of `list`: one write, so that lines never mix.
+pub(super) fn record_self(list: RawFd) -> Result<(), c_int> {
+    let stat = open_file(libc::AT_FDCWD, c"/proc/self/stat", libc::O_RDONLY)?;
+    let mut line = [0_u8; 2048];
+    let length = read(stat, &mut line);
+    close_file(stat);
+    let line = line.get(..length?).unwrap_or_default();
+    if line.ends_with(b"\n") && write_all(list, line) == line.len() { Ok(()) } else { Err(libc::EIO) }
+}
+
 pub(super) fn open_file(directory: RawFd, path: &CStr, flags: c_int) -> Result<RawFd, c_int> {
     let flags = as_argument(flags | libc::O_CLOEXEC);
     let arguments = [as_argument(directory), path.as_ptr() as usize, flags, 0o600, 0];
@@ -232,6 +242,10 @@ pub(super) fn parent_id() -> usize {
 
 pub(super) fn lead_group() -> Result<(), c_int> {
     call_checked(libc::SYS_setpgid, [0; 5])
+}
+
+pub(super) fn lead_session() -> Result<(), c_int> {
+    call_checked(libc::SYS_setsid, [0; 5])
 }
 
 pub(super) fn control_process(option: c_int, argument: c_int) -> Result<(), c_int> {

@@ -8,14 +8,12 @@
 #![expect(unsafe_code, reason = "`clone` with a stack of its own has no safe counterpart")]
 
 mod run;
-mod stack;
 
 use std::ffi::{CString, OsString};
 use std::fs::File;
 use std::io;
 use std::mem::ManuallyDrop;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -24,11 +22,12 @@ use std::time::Duration;
 use rustix::io::Errno;
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 
+use super::image::ProgramImage;
 use super::raw;
 use super::signal::ProcessExit;
+use super::stack::CloneStack;
 use crate::env::Env;
-use run::{KeeperOrders, ProgramImage};
-use stack::KeeperStacks;
+use run::KeeperOrders;
 
 /// A step's program.
 #[derive(Debug, Clone)]
@@ -108,13 +107,18 @@ pub fn not_started(text: &str) -> Option<io::Error> {
     Some(io::Error::from_raw_os_error(number))
 }
 
+/// Number of bytes that the keeper's code needs, many times over.
+const KEEPER_STACK: usize = 192 << 10;
+/// Number of bytes that the code between clone and exec needs.
+const STEP_STACK: usize = 64 << 10;
+
 /// Text that is told when there is no step: this, and the error's number.
 const NOT_STARTED: &str = "failed ";
 
 /// A keeper that can be started.
 pub struct PreparedKeeper {
     orders: Box<KeeperOrders>,
-    stack: KeeperStacks,
+    stacks: [CloneStack; 2],
     done: OwnedFd,
     /// Open until the keeper has them.
     _files: KeeperOptions,
@@ -130,12 +134,17 @@ impl std::fmt::Debug for PreparedKeeper {
 impl PreparedKeeper {
     /// A keeper whose step is `program`, in a group of its own.
     pub fn new(program: &StepProgram, keep: KeeperOptions) -> io::Result<Self> {
-        let program_image = program_image(program)?;
+        let image = ProgramImage::new(
+            program.path.as_os_str(),
+            program.arguments.iter().map(OsString::as_os_str),
+            program.environment.iter(),
+            Some(program.directory.as_os_str()),
+        )?;
         let (output, child_output) = open_pipe()?;
         let (error, child_error) = open_pipe()?;
         let (done, tell) = open_pipe()?;
         let orders = KeeperOrders {
-            image: program_image,
+            image,
             streams: [keep.input.as_raw_fd(), child_output.as_raw_fd(), child_error.as_raw_fd()],
             pipes: [output.as_raw_fd(), error.as_raw_fd()],
             files: [keep.output.as_raw_fd(), keep.error.as_raw_fd()],
@@ -149,8 +158,8 @@ impl PreparedKeeper {
             stack: std::ptr::null_mut(),
         };
         let pipes = [output, child_output, error, child_error, tell];
-        let stack = KeeperStacks::new()?;
-        Ok(Self { orders: Box::new(orders), stack, done, _files: keep, _pipes: pipes })
+        let stacks = [CloneStack::new(KEEPER_STACK)?, CloneStack::new(STEP_STACK)?];
+        Ok(Self { orders: Box::new(orders), stacks, done, _files: keep, _pipes: pipes })
     }
 
     /// Starts the keeper, which gets SIGTERM when the calling *thread* ends, and then its step.
@@ -158,8 +167,8 @@ impl PreparedKeeper {
     /// Returns a descriptor from which the record, or [why there is no step](not_started), is read as soon as it is written, to
     /// its end. Nothing before the end means that the keeper was killed; its step is killed then.
     pub fn start_keeper(self) -> io::Result<(StepKeeper, OwnedFd)> {
-        let Self { mut orders, stack, done, .. } = self;
-        let [top, of_step] = stack.stack_tops();
+        let Self { mut orders, stacks, done, .. } = self;
+        let [top, of_step] = stacks.each_ref().map(CloneStack::top);
         orders.stack = of_step;
         let orders = NonNull::from(Box::leak(orders));
         let memory = if raw::SHARES { libc::CLONE_VM } else { 0 };
@@ -172,7 +181,7 @@ impl PreparedKeeper {
         let started = StepKeeper {
             pid: u32::try_from(pid).unwrap_or_default(),
             orders,
-            stack: ManuallyDrop::new(stack),
+            stacks: ManuallyDrop::new(stacks),
         };
         if pid > 0 {
             return Ok((started, done));
@@ -189,7 +198,7 @@ impl PreparedKeeper {
 pub struct StepKeeper {
     pid: u32,
     orders: NonNull<KeeperOrders>,
-    stack: ManuallyDrop<KeeperStacks>,
+    stacks: ManuallyDrop<[CloneStack; 2]>,
 }
 
 // SAFETY: this process does not look at what the keeper works with; it only frees it.
@@ -225,38 +234,9 @@ impl StepKeeper {
         // SAFETY: made by `Box::leak`; neither is used again.
         unsafe {
             drop(Box::from_raw(self.orders.as_ptr()));
-            ManuallyDrop::drop(&mut self.stack);
+            ManuallyDrop::drop(&mut self.stacks);
         }
     }
-}
-
-/// Returns `program` as the kernel takes it.
-fn program_image(program: &StepProgram) -> io::Result<ProgramImage> {
-    let text = |bytes: Vec<u8>| CString::new(bytes).map_err(io::Error::from);
-    let name = program.path.as_os_str();
-    let places = if name.as_bytes().contains(&b'/') {
-        vec![text(name.as_bytes().to_vec())?]
-    } else {
-        let path = program.environment.get("PATH").unwrap_or("/bin:/usr/bin".as_ref());
-        std::env::split_paths(path)
-            .map(|directory| text(directory.join(name).into_os_string().into_vec()))
-            .collect::<io::Result<_>>()?
-    };
-    let arguments = std::iter::once(name)
-        .chain(program.arguments.iter().map(OsString::as_os_str))
-        .map(|argument| text(argument.as_bytes().to_vec()))
-        .collect::<io::Result<_>>()?;
-    let environment = program
-        .environment
-        .iter()
-        .map(|(name, value)| text([name.as_bytes(), b"=", value.as_bytes()].concat()))
-        .collect::<io::Result<_>>()?;
-    Ok(ProgramImage::new(
-        places,
-        arguments,
-        environment,
-        text(program.directory.as_os_str().as_bytes().to_vec())?,
-    ))
 }
 
 /// A pipe whose ends are none of the standard streams.

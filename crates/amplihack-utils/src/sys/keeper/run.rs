@@ -9,39 +9,12 @@
 use std::ffi::{CStr, CString};
 use std::io::Write as _;
 use std::os::fd::RawFd;
-use std::ptr::null;
 
-use libc::{c_char, c_int, c_void};
+use libc::{c_int, c_void};
 
 use super::NOT_STARTED;
+use crate::sys::image::ProgramImage;
 use crate::sys::raw;
-
-/// The step's program, as the kernel takes it.
-#[derive(Debug)]
-pub(super) struct ProgramImage {
-    /// Paths at which it may be: the first place where it is counts.
-    places: Vec<CString>,
-    /// Pointers into what follows, each list with a null pointer at its end.
-    arguments: Vec<*const c_char>,
-    environment: Vec<*const c_char>,
-    directory: CString,
-    _owned: [Vec<CString>; 2],
-}
-
-impl ProgramImage {
-    pub(super) fn new(
-        places: Vec<CString>,
-        arguments: Vec<CString>,
-        environment: Vec<CString>,
-        directory: CString,
-    ) -> Self {
-        // What a `CString` points to stays where it is when the string is moved.
-        let pointers = |texts: &[CString]| texts.iter().map(|text| text.as_ptr()).collect::<Vec<_>>();
-        let list = [pointers(&arguments), vec![null()]].concat();
-        let variables = [pointers(&environment), vec![null()]].concat();
-        Self { places, arguments: list, environment: variables, directory, _owned: [arguments, environment] }
-    }
-}
 
 /// Orders that the keeper works with. Descriptors are raw: this process has its own table of them.
 #[derive(Debug)]
@@ -111,16 +84,6 @@ fn format_into<'a>(buffer: &'a mut [u8], text: std::fmt::Arguments<'_>) -> &'a [
     buffer.get(..length).unwrap_or_default()
 }
 
-/// Writes this process's line of the process table to the end of `list`: one write, so that lines never mix.
-fn write_down(list: RawFd) -> Result<(), c_int> {
-    let stat = raw::open_file(libc::AT_FDCWD, c"/proc/self/stat", libc::O_RDONLY)?;
-    let mut line = [0_u8; 2048];
-    let length = raw::read(stat, &mut line);
-    raw::close_file(stat);
-    let line = line.get(..length?).unwrap_or_default();
-    if line.ends_with(b"\n") && raw::write_all(list, line) == line.len() { Ok(()) } else { Err(libc::EIO) }
-}
-
 /// Orders of the step's process, and its error if it does not become the program.
 struct StepStart<'a> {
     orders: &'a KeeperOrders,
@@ -145,7 +108,7 @@ impl KeeperOrders {
             // It went away before the signal was armed, and nobody is left to want this step.
             return Err(libc::ESRCH);
         }
-        write_down(self.processes)?;
+        raw::record_self(self.processes)?;
         raw::control_process(libc::PR_SET_CHILD_SUBREAPER, 1)?;
         let watched = raw::signal_mask(&WATCHED);
         raw::block_signals(watched);
@@ -193,25 +156,14 @@ impl KeeperOrders {
             for (from, to) in self.streams.into_iter().zip(0..) {
                 raw::duplicate_file(from, to)?;
             }
-            raw::change_directory(&self.image.directory)?;
-            write_down(self.processes)
+            self.image.enter_directory()?;
+            raw::record_self(self.processes)
         };
         if let Err(error) = prepared() {
             return error;
         }
         raw::block_signals(0);
-        let ProgramImage { places, arguments, environment, .. } = &self.image;
-        let mut error = libc::ENOENT;
-        for place in places {
-            // SAFETY: both lists end with a null pointer, and live as long as the keeper.
-            match unsafe { raw::execute_program(place, arguments.as_ptr(), environment.as_ptr()) } {
-                libc::ENOENT | libc::ENOTDIR => {}
-                // Perhaps there is one further on that may be run.
-                libc::EACCES => error = libc::EACCES,
-                other => return other,
-            }
-        }
-        error
+        self.image.execute().1
     }
 
     /// Closes what this process inherited and does not need: the step's ends of the pipes, and whatever else was open.

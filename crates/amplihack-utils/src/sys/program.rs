@@ -1,0 +1,183 @@
+//! Start of a program without a copy of this process: the child shares its memory until it is the program.
+//!
+//! `fork` copies the page tables, and afterwards every page that this process writes to; for a launch that is more time than
+//! it takes for all that it reads and writes.
+#![expect(unsafe_code, reason = "`clone` with a stack of its own has no safe counterpart")]
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::process::Command;
+
+use libc::{c_int, c_void};
+use rustix::io::Errno;
+use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
+
+use super::child::ChildOptions;
+use super::image::ProgramImage;
+use super::raw;
+use super::stack::CloneStack;
+
+/// Text that [`Command`] has in place of a program, an argument or a directory with a zero byte in it.
+const TEXT_WITH_ZERO: &str = "<string-with-nul>";
+
+/// Number of bytes that the code between clone and exec needs.
+const STACK: usize = 64 << 10;
+
+/// Surroundings of a program that is started.
+#[derive(Debug, Default)]
+pub struct ProgramSurroundings {
+    /// Standard input, output and error, none of them with the number of a standard stream; `None`: this process's own.
+    pub streams: [Option<OwnedFd>; 3],
+    /// Group, session and death signal. Signal handling is always the default one.
+    pub options: ChildOptions,
+    /// Gets the child's line of the process table before it is the program. Opened for appending.
+    pub record: Option<File>,
+}
+
+/// A program that was started. It is reaped by [`Self::wait`] only.
+#[derive(Debug)]
+#[must_use]
+pub struct StartedProgram {
+    pid: u32,
+}
+
+/// Orders of the process between clone and exec, and how it failed.
+struct ProgramOrders<'a> {
+    image: &'a ProgramImage,
+    streams: [Option<RawFd>; 3],
+    options: ChildOptions,
+    record: Option<RawFd>,
+    parent: usize,
+    /// Number of the place, and the error's.
+    failed: (usize, c_int),
+}
+
+/// Reports whether [`start_program`] starts `command` as the standard library would.
+///
+/// It cannot on every architecture, and it cannot tell an argument with a zero byte, which the standard library refuses, from
+/// the text that stands for it.
+pub fn can_start_program(command: &Command) -> bool {
+    let directory = command.get_current_dir().map(AsRef::<OsStr>::as_ref);
+    let mut texts = command.get_args().chain([command.get_program()]).chain(directory);
+    raw::SHARES && !texts.any(|text| text == TEXT_WITH_ZERO)
+}
+
+/// Starts the program of `command` with its arguments, its directory, and no other environment than its variables.
+///
+/// The child gets its death signal when the calling *thread* ends. Whoever waits for any child of this process must not
+/// do so during this call.
+///
+/// # Errors
+///
+/// The system's error if there can be no process, or if it could not become the program.
+pub fn start_program(command: &Command, surroundings: &ProgramSurroundings) -> io::Result<StartedProgram> {
+    let variables = command.get_envs().filter_map(|(name, value)| Some((name, value?)));
+    let directory = command.get_current_dir().map(AsRef::<OsStr>::as_ref);
+    let image = ProgramImage::new(command.get_program(), command.get_args(), variables, directory)?;
+    match start_image(&image, surroundings) {
+        Err((place, libc::ENOEXEC)) => start_image(&image.into_script(place), surroundings),
+        other => other,
+    }
+    .map_err(|(_, error)| io::Error::from_raw_os_error(error))
+}
+
+fn start_image(
+    image: &ProgramImage,
+    surroundings: &ProgramSurroundings,
+) -> Result<StartedProgram, (usize, c_int)> {
+    let number = |error: io::Error| (0, error.raw_os_error().unwrap_or(libc::ENOMEM));
+    let stack = CloneStack::new(STACK).map_err(number)?;
+    let ProgramSurroundings { streams, options, record } = surroundings;
+    let mut orders = ProgramOrders {
+        image,
+        streams: streams.each_ref().map(|stream| stream.as_ref().map(AsRawFd::as_raw_fd)),
+        options: *options,
+        record: record.as_ref().map(AsRawFd::as_raw_fd),
+        parent: raw::own_id(),
+        failed: (0, 0),
+    };
+    let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
+    // A handler of this process that ran in the child would work with this process's variables.
+    let before = raw::block_signals(raw::SignalMask::MAX);
+    // SAFETY: the stack is there for it; this thread stands still until the child uses neither it nor `orders` any more.
+    let pid = unsafe { libc::clone(become_program, stack.top(), flags, (&raw mut orders).cast()) };
+    let error = io::Error::last_os_error();
+    raw::block_signals(before);
+    let Ok(pid @ 1..) = u32::try_from(pid) else { return Err(number(error)) };
+    let started = StartedProgram { pid };
+    // SAFETY: `orders` is valid; it was changed by somebody whom the compiler does not see.
+    let failed = unsafe { (&raw const orders.failed).read_volatile() };
+    if failed.1 == 0 {
+        return Ok(started);
+    }
+    // It has ended, or is about to.
+    started.wait().map_err(number)?;
+    Err(failed)
+}
+
+/// The process between clone and exec. All signals are blocked.
+extern "C" fn become_program(orders: *mut c_void) -> c_int {
+    // SAFETY: the parent gives what is its own, and waits.
+    let orders = unsafe { &mut *orders.cast::<ProgramOrders<'_>>() };
+    orders.failed = match orders.set_up() {
+        Ok(()) => {
+            raw::block_signals(0);
+            orders.image.execute()
+        }
+        Err(error) => (0, error),
+    };
+    raw::exit_process(127)
+}
+
+impl ProgramOrders<'_> {
+    fn set_up(&self) -> Result<(), c_int> {
+        raw::default_actions();
+        if self.options.session {
+            raw::lead_session()?;
+        } else if self.options.group {
+            raw::lead_group()?;
+        }
+        if self.options.death_signal {
+            raw::control_process(libc::PR_SET_PDEATHSIG, libc::SIGTERM)?;
+            if raw::parent_id() != self.parent {
+                // The parent went away before the signal was armed, and nobody is left to want this child.
+                return Err(libc::ESRCH);
+            }
+        }
+        for (from, to) in self.streams.into_iter().zip(0..) {
+            if let Some(from) = from {
+                raw::duplicate_file(from, to)?;
+            }
+        }
+        self.image.enter_directory()?;
+        self.record.map_or(Ok(()), raw::record_self)
+    }
+}
+
+impl StartedProgram {
+    /// Returns its process id.
+    pub fn id(&self) -> u32 {
+        self.pid
+    }
+
+    /// Waits for its end, and reaps it.
+    ///
+    /// # Errors
+    ///
+    /// `ECHILD` if somebody else reaped it.
+    pub fn wait(self) -> io::Result<()> {
+        let pid = i32::try_from(self.pid).ok().and_then(Pid::from_raw).ok_or(Errno::CHILD)?;
+        loop {
+            match waitid(WaitId::Pid(pid), WaitIdOptions::EXITED) {
+                Err(Errno::INTR) => {}
+                other => return other.map(drop).map_err(io::Error::from),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "program_tests.rs"]
+mod tests;
