@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::{Failure, command_line, shell, ui};
+use crate::{Failure, command_line, recording, shell, ui};
 
 /// The page that is made from the help of the binary and of all its commands. The others are listed by the example `reference`.
 const COMMANDS: &str = "docs/reference/cli.md";
@@ -41,8 +41,11 @@ fn pages() -> Result<Vec<(String, String)>, Failure> {
     let mut build = shell::cargo();
     build.args(["build", "--quiet", "--package", "amplihack-cli", "--bin", "amplihack"]);
     shell::run(&mut build)?;
-    let mut pages =
-        vec![(COMMANDS.to_owned(), command_line::page(&shell::target().join("debug/amplihack"))?)];
+    let amplihack = shell::target().join("debug/amplihack");
+    let mut pages = vec![
+        (COMMANDS.to_owned(), command_line::page(&amplihack)?),
+        (recording::PATH.to_owned(), recording::demo(&amplihack)?),
+    ];
     for path in reference(None)?.lines() {
         pages.push((path.to_owned(), reference(Some(path))?));
     }

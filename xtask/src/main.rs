@@ -15,6 +15,7 @@ mod guard_table;
 mod man;
 mod minimal_versions;
 mod nightly;
+mod recording;
 mod shell;
 mod summary;
 mod test;

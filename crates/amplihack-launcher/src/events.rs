@@ -91,6 +91,7 @@ pub async fn start_events(
     });
     let reading = EventReading { decoder, journal, raw: wanted.raw, earlier, observe, judge };
     let run = EventRun::start(spec, reading).await?;
+    guard.as_deref().map_or(Ok(()), RunningGuard::start_watch)?;
     Ok((LaunchedEvents { run, guard, found, session }, notices))
 }
 

@@ -88,6 +88,7 @@ pub async fn start(
     let is_headless = plan.mode == RunMode::Headless;
     let PreparedLaunch { session, guard, spec, notices } = prepare_launch(plan, hosting, streams)?;
     let run = AgentRun::start(spec).await?;
+    guard.as_ref().map_or(Ok(()), RunningGuard::start_watch)?;
     Ok((LaunchedAgent { run, guard, fail_on_denial: false, is_headless, session }, notices))
 }
 
@@ -128,7 +129,7 @@ pub(crate) fn prepare_launch(
     };
     let guard = plan
         .guard
-        .map(|guard| RunningGuard::start_guard(&guard, agent, watched, (&plan.env, &plan.cwd)))
+        .map(|guard| RunningGuard::open_guard(&guard, agent, watched, (&plan.env, &plan.cwd)))
         .transpose()?;
     let terminal = match plan.mode {
         RunMode::Headless => TerminalMode::Detached,

@@ -35,7 +35,8 @@ fn continues_after_ctrl_c(agent: AgentBinary) {
         let began: serde_json::Value =
             shown.lines().find_map(|line| serde_json::from_str(line).ok()).unwrap();
         let tree = PathBuf::from(began["directory"].as_str().unwrap());
-        running.until("the tool call", |_| tree.join("steps").exists());
+        // The file is there before its text is.
+        running.until("the tool call", |_| fs::metadata(tree.join("steps")).is_ok_and(|found| found.len() > 0));
         running.signal(Signal::INT);
         let ended = running.wait();
         assert_ended(&ended, "interrupted", 130);

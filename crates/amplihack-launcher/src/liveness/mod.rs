@@ -45,12 +45,12 @@ const BLIND_LOOK: i64 = 20;
 pub(crate) struct RunningGuard {
     // First: nobody listens any more when the directory goes.
     pub(crate) liveness: GuardLiveness,
-    _written: InjectedDirectory,
+    written: InjectedDirectory,
 }
 
 impl RunningGuard {
-    /// Writes the hooks of a launch of `agent` from `env` in `cwd`, and listens to them.
-    pub(crate) fn start_guard(
+    /// Writes the hooks of a launch of `agent` from `env` in `cwd`, and opens what they report to.
+    pub(crate) fn open_guard(
         injection: &Injection,
         agent: AgentBinary,
         watched: WatchOptions,
@@ -60,8 +60,14 @@ impl RunningGuard {
         let unheld = |source| HookError::Io { path: injection.program.clone(), source };
         let files = PinnedGuardFiles::hold_files(injection, env, cwd).map_err(unheld)?;
         let io = |source| HookError::Io { path: written.directory().join(SOCKET), source };
-        let liveness = GuardLiveness::start_watch(written.directory(), files, agent, watched).map_err(io)?;
-        Ok(Self { liveness, _written: written })
+        let liveness = GuardLiveness::open_watch(written.directory(), files, agent, watched).map_err(io)?;
+        Ok(Self { liveness, written })
+    }
+
+    /// Listens to the hooks from now on.
+    pub(crate) fn start_watch(&self) -> Result<(), HookError> {
+        let path = || self.written.directory().join(SOCKET);
+        self.liveness.start_thread().map_err(|source| HookError::Io { path: path(), source })
     }
 }
 
@@ -82,7 +88,16 @@ pub(crate) struct GuardLiveness {
     shared: Arc<GuardWatch>,
     /// Closing it wakes the thread.
     wake: UnixStream,
-    thread: Option<JoinHandle<()>>,
+    thread: Mutex<WatchThread>,
+}
+
+/// The thread that listens.
+#[derive(Debug)]
+enum WatchThread {
+    /// Its end of what wakes it.
+    NotStarted(UnixStream),
+    Running(JoinHandle<()>),
+    Ended,
 }
 
 /// Record of what a launch's guard is known to have done.
@@ -129,11 +144,12 @@ struct WatchState {
 }
 
 impl GuardLiveness {
-    /// Listens in the directory of a launch whose guard stands on `files`.
+    /// Opens the socket in the directory of a launch whose guard stands on `files`. Who calls it waits for the watch's thread, which is
+    /// started when the agent is: it would only take time from the start.
     ///
     /// # Errors
-    /// There is no room for the socket or the thread. Without them the guard lets nothing through.
-    pub(crate) fn start_watch(
+    /// There is no room for the socket. Without it the guard lets nothing through.
+    pub(crate) fn open_watch(
         launch: &Path,
         files: PinnedGuardFiles,
         agent: AgentBinary,
@@ -160,11 +176,24 @@ impl GuardLiveness {
         });
         let (wake, woken) = UnixStream::pair()?;
         woken.set_nonblocking(true)?;
-        let watched = Arc::clone(&shared);
-        let thread = std::thread::Builder::new()
-            .name("amplihack-guard".to_owned())
-            .spawn(move || watch_guard(&watched, &woken))?;
-        Ok(Self { shared, wake, thread: Some(thread) })
+        Ok(Self { shared, wake, thread: Mutex::new(WatchThread::NotStarted(woken)) })
+    }
+
+    /// Starts the thread that listens, unless it runs.
+    ///
+    /// # Errors
+    /// There is no room for it. Without it the guard lets nothing through.
+    pub(crate) fn start_thread(&self) -> io::Result<()> {
+        let mut thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
+        match std::mem::replace(&mut *thread, WatchThread::Ended) {
+            WatchThread::NotStarted(woken) => {
+                let watched = Arc::clone(&self.shared);
+                let named = std::thread::Builder::new().name("amplihack-guard".to_owned());
+                *thread = WatchThread::Running(named.spawn(move || watch_guard(&watched, &woken))?);
+            }
+            started => *thread = started,
+        }
+        Ok(())
     }
 
     /// Takes an event of the agent's stream in. A result is held against what hooks reported before it.
@@ -224,7 +253,8 @@ impl Drop for GuardLiveness {
     fn drop(&mut self) {
         // A thread that does not hear of it ends with the process.
         let _ = self.wake.write_all(b"x");
-        if let Some(thread) = self.thread.take() {
+        let thread = self.thread.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if let WatchThread::Running(thread) = std::mem::replace(thread, WatchThread::Ended) {
             drop(thread.join());
         }
     }

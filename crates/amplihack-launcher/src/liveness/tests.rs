@@ -11,13 +11,11 @@ fn denied(rule: &str) -> HookReport {
 }
 
 fn begin(launch: &Path) -> GuardLiveness {
-    GuardLiveness::start_watch(
-        launch,
-        PinnedGuardFiles::of_nothing(),
-        AgentBinary::Claude,
-        WatchOptions { stopper: None, is_streamed: true, is_task: true },
-    )
-    .unwrap()
+    let watched = WatchOptions { stopper: None, is_streamed: true, is_task: true };
+    let files = PinnedGuardFiles::of_nothing();
+    let liveness = GuardLiveness::open_watch(launch, files, AgentBinary::Claude, watched).unwrap();
+    liveness.start_thread().unwrap();
+    liveness
 }
 
 fn denials(liveness: &GuardLiveness) -> GuardDenials {
@@ -105,7 +103,7 @@ fn a_launch_that_asks_no_model_needs_no_hook() {
         let dir = tempfile::tempdir().unwrap();
         let watched = WatchOptions { stopper: None, is_streamed: true, is_task };
         let files = PinnedGuardFiles::of_nothing();
-        let liveness = GuardLiveness::start_watch(dir.path(), files, AgentBinary::Codex, watched).unwrap();
+        let liveness = GuardLiveness::open_watch(dir.path(), files, AgentBinary::Codex, watched).unwrap();
         assert_eq!(liveness.finish_watch(true).findings, found);
     }
 }

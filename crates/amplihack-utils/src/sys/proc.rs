@@ -145,7 +145,7 @@ pub fn process_alive(pid: u32, start_time: u64) -> bool {
 pub fn environ_has(pid: u32, entry: &[u8]) -> bool {
     /// More than the kernel lets through an exec.
     const LIMIT: u64 = 8 << 20;
-    const PATIENCE: Duration = Duration::from_millis(250);
+    const PATIENCE: Duration = Duration::from_secs(2);
     let begin = Instant::now();
     while begin.elapsed() < PATIENCE {
         let before = environ_bounds(pid);
