@@ -87,8 +87,14 @@ fn serve(directory: &TempDir, environment: &[(&str, &str)]) -> Option<(Child, u1
     let place = directory.path();
     let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|socket| socket.local_addr());
     let port = port.expect("loopback has a free port").port();
-    let variables: Vec<String> =
-        environment.iter().map(|(name, value)| format!("\"{name}={value}\"")).collect();
+    // A login reads nothing that the user of this machine keeps for shells. The first of two is the one that counts.
+    let own_home = place.display().to_string();
+    let variables: Vec<String> = environment
+        .iter()
+        .copied()
+        .chain([("HOME", own_home.as_str())])
+        .map(|(name, value)| format!("\"{name}={value}\""))
+        .collect();
     let config = format!(
         "Port {port}\nListenAddress 127.0.0.1\nHostKey {0}/host\nAuthorizedKeysFile {0}/user.pub\nPidFile none\nUsePAM no\n\
          StrictModes no\nPasswordAuthentication no\nKbdInteractiveAuthentication no\nPermitRootLogin prohibit-password\nUseDNS no\n\
