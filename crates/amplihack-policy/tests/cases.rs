@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use amplihack_policy::{BashReaders, Decision, Event, Limits, Policy, Verdict, World};
+use amplihack_policy::{Event, Policy, World};
+use amplihack_shell::{BashReaders, Limits};
+use amplihack_verdict::{Decision, Verdict};
 use proptest::prelude::*;
 
 /// Rows whose answer here is another one, each with its reason. None at present.

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use amplihack_policy::rules::ExampleWorld;
-use amplihack_policy::{CommandFileOccasion, Decision, Event, FileText, Limits, Policy, Verdict, World};
+use amplihack_policy::{CommandFileOccasion, Event, FileText, Policy, World};
+use amplihack_shell::Limits;
+use amplihack_verdict::{Decision, Verdict};
 
 /// The examples' machine with files in it.
 struct Files(BTreeMap<PathBuf, FileText>);

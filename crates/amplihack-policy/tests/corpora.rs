@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use amplihack_policy::rules::ExampleWorld;
-use amplihack_policy::{BashReaders, Decision, Event, Limits, Policy, Verdict};
+use amplihack_policy::{Event, Policy};
+use amplihack_shell::{BashReaders, Limits};
+use amplihack_verdict::{Decision, Verdict};
 
 #[derive(serde::Deserialize)]
 struct Row {

@@ -7,7 +7,9 @@ use std::path::Path;
 
 use amplihack_policy::rules::{self, ExampleWorld};
 use amplihack_policy::user::{Layer, PolicyLayerOwner};
-use amplihack_policy::{Decision, Event, Limits, Policy};
+use amplihack_policy::{Event, Policy};
+use amplihack_shell::Limits;
+use amplihack_verdict::Decision;
 
 fn page() -> String {
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/policy.md")).unwrap()

@@ -4,7 +4,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use amplihack_policy::rules::ExampleWorld;
-use amplihack_policy::{BashReaders, Decision, Event, Limits, Policy};
+use amplihack_policy::{Event, Policy};
+use amplihack_shell::{BashReaders, Limits};
+use amplihack_verdict::Decision;
 use proptest::prelude::*;
 
 /// Commands whose words are plain, so that they can be spelled in other ways; the first is their program.
