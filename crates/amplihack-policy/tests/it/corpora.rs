@@ -49,12 +49,12 @@ fn hold_with(rows: &str, least: usize, readers: BashReaders) {
 
 #[test]
 fn everyday_commands_are_free() {
-    hold(include_str!("corpus/benign.jsonl"), 200);
+    hold(include_str!("../corpus/benign.jsonl"), 200);
 }
 
 #[test]
 fn harmful_commands_are_stopped_in_every_spelling() {
-    hold(include_str!("corpus/harmful.jsonl"), 100);
+    hold(include_str!("../corpus/harmful.jsonl"), 100);
 }
 
 /// Files of this repository that hold commands for people and for CI.

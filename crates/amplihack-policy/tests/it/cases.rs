@@ -105,12 +105,12 @@ fn hold_with(rows: &str, readers: BashReaders) {
 
 #[test]
 fn commands_of_the_xpia_hook_get_their_answers() {
-    hold(include_str!("cases/xpia_bash.jsonl"));
+    hold(include_str!("../cases/xpia_bash.jsonl"));
 }
 
 #[test]
 fn commands_of_the_guards_get_their_answers() {
-    hold(include_str!("cases/pretool_guard.jsonl"));
+    hold(include_str!("../cases/pretool_guard.jsonl"));
 }
 
 /// How much a decision stops: nothing to say and an allow let through.
