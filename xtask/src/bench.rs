@@ -239,7 +239,7 @@ const READERS: &[[&str; 4]] = &[
 ];
 
 /// What scans files for credentials.
-const SCANNER: &[[&str; 4]] = &[["--package", "amplihack-policy", "--example", "secrets"]];
+const SCANNER: &[[&str; 4]] = &[["--package", "amplihack-secrets", "--example", "secrets"]];
 
 /// Builds for release. Returns where.
 fn build(programs: &[[&str; 4]]) -> Result<PathBuf, Failure> {

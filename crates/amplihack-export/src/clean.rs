@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use amplihack_agent::event::EventJson;
-use amplihack_policy::secrets::redact_credentials;
+use amplihack_secrets::redact_credentials;
 use amplihack_utils::secret::{REDACTED, is_secret_name};
 use serde_json::Value;
 

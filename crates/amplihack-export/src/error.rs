@@ -1,6 +1,6 @@
 //! Errors of an export.
 
-use amplihack_policy::audit::AuditError;
+use amplihack_audit::AuditError;
 use amplihack_utils::error::ErrorExplanation;
 use amplihack_utils::log::LogError;
 

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use amplihack_agent::AgentEvent;
 use amplihack_agent::event::{AgentPermission, AgentRawLine, AgentText, AgentWarning, ToolCall, ToolResult};
-use amplihack_policy::Decision;
-use amplihack_policy::audit::AuditEntry;
+use amplihack_audit::AuditEntry;
+use amplihack_verdict::Decision;
 use jiff::Timestamp;
 
 use crate::clean::{CleanText, TextCleaner};

@@ -4,7 +4,7 @@
 mod tests;
 mod write;
 
-use amplihack_policy::Decision;
+use amplihack_verdict::Decision;
 use jiff::Timestamp;
 use write::MarkdownText;
 

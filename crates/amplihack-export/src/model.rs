@@ -4,7 +4,7 @@ use std::path::Path;
 
 use amplihack_agent::event::{AgentEvent, AgentSessionStarted, UsageTotals};
 use amplihack_agent::{AgentBinary, Envelope};
-use amplihack_policy::audit::{self, AuditEntry, AuditFilter, EventType};
+use amplihack_audit::{AuditEntry, AuditFilter, EventType};
 use amplihack_session::journal::{JournaledRun, RunRecord, events_path};
 use amplihack_utils::log::read_from;
 use jiff::Timestamp;
@@ -153,7 +153,7 @@ fn read_verdicts(record: &RunRecord, logs: &Path) -> Result<Vec<AuditEntry>, Exp
         ..AuditFilter::default()
     };
     let mut found = Vec::new();
-    for entry in audit::read_entries(logs, filter)? {
+    for entry in amplihack_audit::read_entries(logs, filter)? {
         let entry = entry?;
         if entry.timestamp >= from && until.is_none_or(|until| entry.timestamp <= until) {
             found.push(entry);

@@ -1,8 +1,8 @@
 //! Facts above a run, by name: alike for a page and for Markdown.
 
 use amplihack_agent::event::UsageTotals;
-use amplihack_policy::Decision;
 use amplihack_session::RunEnd;
+use amplihack_verdict::Decision;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::clean::{CleanText, TextCleaner};

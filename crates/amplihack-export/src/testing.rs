@@ -8,11 +8,11 @@ use amplihack_agent::event::{
 };
 use amplihack_agent::reader::AgentStreamReader;
 use amplihack_agent::{AgentBinary, AgentEvent, Envelope};
-use amplihack_policy::Decision;
-use amplihack_policy::audit::{AuditData, AuditEntry, EventType};
+use amplihack_audit::{AuditData, AuditEntry, EventType};
 use amplihack_session::journal::RunRecord;
 use amplihack_session::{EndEvidence, RunEnd};
 use amplihack_utils::sys::ProcessExit;
+use amplihack_verdict::Decision;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 

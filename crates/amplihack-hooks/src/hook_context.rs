@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use amplihack_policy::audit::EventType;
-use amplihack_policy::{Event, Verdict};
+use amplihack_audit::EventType;
+use amplihack_policy::Event;
 use amplihack_utils::env::Env;
+use amplihack_verdict::Verdict;
 
 use crate::channel::{self, HookMessage, HookReport, LaunchReply};
 use crate::dialect::{self, HookCall};

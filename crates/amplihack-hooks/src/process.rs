@@ -171,8 +171,8 @@ fn no_policy(why: &str) -> String {
 struct SilentJudge;
 
 impl HookJudge for SilentJudge {
-    fn judge(&self, _: &amplihack_policy::Event<'_>) -> amplihack_policy::Verdict {
-        amplihack_policy::Verdict::no_objection()
+    fn judge(&self, _: &amplihack_policy::Event<'_>) -> amplihack_verdict::Verdict {
+        amplihack_verdict::Verdict::no_objection()
     }
 }
 

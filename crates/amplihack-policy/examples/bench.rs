@@ -6,12 +6,12 @@ use std::io::Write as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-#[path = "../tests/hostile/mod.rs"]
-mod hostile;
-
 use amplihack_policy::rules::ExampleWorld;
-use amplihack_policy::{Decision, Event, Limits, Origin, Policy};
+use amplihack_policy::{Event, Origin, Policy};
+use amplihack_shell::Limits;
+use amplihack_testkit::hostile;
 use amplihack_utils::sys::thread_cpu_time;
+use amplihack_verdict::Decision;
 
 const EVERYDAY: [&str; 12] = [
     "ls -la",

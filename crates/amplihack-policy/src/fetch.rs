@@ -2,8 +2,7 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use crate::decision::{Decision, RuleId, Verdict};
-use crate::secrets;
+use amplihack_verdict::{Decision, RuleId, Verdict};
 
 /// The user's lists of domains; a domain stands for itself and everything below it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -102,7 +101,7 @@ pub fn judge_url(url: &str, lists: &DomainLists) -> Verdict {
             ),
         );
     }
-    if secrets::find_credentials(url.as_bytes()).iter().any(|found| found.rule.is_provider()) {
+    if amplihack_secrets::find_credentials(url.as_bytes()).iter().any(|found| found.rule.is_provider()) {
         let reason = format!("the address carries a credential to {host}; a person has to agree to send it");
         return Verdict::new(Decision::Ask, RuleId::new("fetch/secret"), reason, Vec::new());
     }

@@ -5,7 +5,6 @@ use std::path::Path;
 
 use amplihack_agent::Installed;
 use amplihack_hooks::dialect::CRASHED;
-use amplihack_hooks::guard::AUDIT_DIRECTORY;
 use amplihack_hooks::process::DEADLINE;
 use amplihack_launcher::proofs::GuardProof;
 use amplihack_launcher::{GuardFinding, LaunchNotice};
@@ -171,7 +170,7 @@ pub(crate) fn refusing_rules(home: &Path, host: &str) -> Vec<String> {
 
 /// The lines of the audits below `home`.
 fn audit_lines(home: &Path) -> Vec<Value> {
-    let files = std::fs::read_dir(home.join(AUDIT_DIRECTORY)).into_iter().flatten().flatten();
+    let files = std::fs::read_dir(home.join(amplihack_audit::DIRECTORY)).into_iter().flatten().flatten();
     let texts = files.filter_map(|file| read_limited(&file.path(), AUDIT_LIMIT).ok());
     texts
         .flat_map(|bytes| {

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use amplihack_policy::secrets::redact_credentials;
+use amplihack_secrets::redact_credentials;
 use amplihack_session::{ChildInput, ChildOutput, Deadlines, EndCause, RunSpec, run_to_end};
 use amplihack_utils::env::Env;
 use amplihack_utils::git as hardened;

@@ -16,6 +16,7 @@ pub mod compare;
 pub mod grid;
 pub mod guard_table;
 pub mod hooked;
+pub mod hostile;
 pub mod hosts;
 pub mod json;
 mod logged;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use amplihack_fuzz::{Target, run, seeds};
 use amplihack_policy::Origin;
 use amplihack_policy::content::{InjectionScanner, override_phrase, quarantine_note};
-use amplihack_policy::secrets::{redact_credentials, scan_file};
+use amplihack_secrets::{redact_credentials, scan_file};
 
 const DICTIONARY: &[&str] = &[
     "ignore ",

@@ -9,14 +9,14 @@ use amplihack_agent::event::{
 };
 use amplihack_agent::reader::AgentStreamReader;
 use amplihack_agent::{AgentBinary, AgentEvent, EndEvent, Envelope};
+use amplihack_audit::{AuditData, AuditEntry, EventType};
 use amplihack_export::{
     ExportDocument, ExportedRun, TextCleaner, UnattendedRun, UnattendedTurn, VerificationCheck, html_page,
     markdown_document, otel,
 };
 use amplihack_fuzz::{Target, linear, run, seeds};
-use amplihack_policy::audit::{AuditData, AuditEntry, EventType};
-use amplihack_policy::{Decision, secrets};
 use amplihack_session::{EndEvidence, RunEnd, RunRecord};
+use amplihack_verdict::Decision;
 use jiff::Timestamp;
 use pulldown_cmark::{Event, Options, Parser, Tag};
 
@@ -140,7 +140,7 @@ fn main() -> std::process::ExitCode {
             ))
             .expect("traces have a text");
             // Within another word it is no token.
-            let kept = secrets::redact_credentials(&text).contains(TOKEN);
+            let kept = amplihack_secrets::redact_credentials(&text).contains(TOKEN);
             assert!(!redact || kept || !html.contains(TOKEN), "a token is shown");
         }
     })

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use amplihack_fuzz::{Target, run, seeds};
 use amplihack_policy::rules::ExampleWorld;
-use amplihack_policy::{Decision, Event, Limits, Policy};
+use amplihack_policy::{Event, Policy};
+use amplihack_shell::Limits;
+use amplihack_verdict::Decision;
 
 const DICTIONARY: &[&str] = &[
     "$(",

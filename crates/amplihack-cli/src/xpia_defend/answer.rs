@@ -1,6 +1,6 @@
 //! The answer: what was found, how bad it is, and what follows from that.
 
-use amplihack_policy::Span;
+use amplihack_verdict::Span;
 use serde_json::{Map, Value, json};
 
 /// The severity of a threat; a greater one is worse.

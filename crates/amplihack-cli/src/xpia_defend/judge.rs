@@ -8,8 +8,10 @@ use std::path::PathBuf;
 use amplihack_hooks::guard::{self, GuardMachine};
 use amplihack_policy::content::{InjectionFinding, InjectionScanner, InjectionSeverity};
 use amplihack_policy::rules::{self, RulePack};
-use amplihack_policy::{Decision, Event, Limits, Origin, Policy, RuleId, Verdict};
+use amplihack_policy::{Event, Origin, Policy};
+use amplihack_shell::Limits;
 use amplihack_utils::env::Env;
+use amplihack_verdict::{Decision, RuleId, Verdict};
 use serde_json::json;
 
 use crate::answer::{XpiaAnswer, XpiaRisk, XpiaThreat};

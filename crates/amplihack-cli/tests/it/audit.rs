@@ -1,8 +1,8 @@
 //! `amplihack audit`: showing entries, and following the chain.
 
-use amplihack_policy::Decision;
-use amplihack_policy::audit::{AuditData, AuditEntry, AuditLogWriter, EventType};
+use amplihack_audit::{AuditData, AuditEntry, AuditLogWriter, EventType};
 use amplihack_testkit::Sandbox;
+use amplihack_verdict::Decision;
 use serde_json::json;
 
 use crate::scene::shown;

@@ -1,6 +1,6 @@
 //! The timeline of a run on its page.
 
-use amplihack_policy::Decision;
+use amplihack_verdict::Decision;
 use jiff::Timestamp;
 
 use super::changes::write_patch;

@@ -4,7 +4,7 @@
 mod script;
 mod side;
 
-use amplihack_policy::Decision;
+use amplihack_verdict::Decision;
 use serde_json::{Map, Value};
 
 use crate::dialect::{self, HookReply, PayloadError};

@@ -5,9 +5,9 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use amplihack_policy::audit::EventType;
-use amplihack_policy::{Decision, Verdict};
+use amplihack_audit::EventType;
 use amplihack_utils::sys::{ProgramOutput, capture_fed};
+use amplihack_verdict::{Decision, Verdict};
 use serde_json::{Map, Value};
 
 use super::side::{PrintedAnswer, SideDecision, is_blocking, parse_printed, stricter_payload};

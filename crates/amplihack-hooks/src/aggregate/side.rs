@@ -1,6 +1,6 @@
 //! The decision of one side of a joined answer, parsed from its stdout. Output that is not exactly one JSON object can only deny.
 
-use amplihack_policy::Decision;
+use amplihack_verdict::Decision;
 use serde_json::{Map, Value, json};
 
 use crate::dialect;

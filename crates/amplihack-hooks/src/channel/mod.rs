@@ -16,7 +16,6 @@ use std::time::Duration;
 use amplihack_utils::sys::peer_credentials;
 
 pub use crate::answer_code::UNANSWERED;
-pub use amplihack_policy::Decision;
 pub use record::{HookMessage, HookReport, LaunchReply};
 
 /// The name of the socket in a launch's directory.
@@ -99,7 +98,7 @@ pub fn with_socket_path<T>(launch: &Path, act: impl FnOnce(&Path) -> io::Result<
 mod tests {
     use std::os::unix::net::UnixListener;
 
-    use amplihack_policy::Decision;
+    use amplihack_verdict::Decision;
 
     use super::*;
     use crate::event::HookEvent;

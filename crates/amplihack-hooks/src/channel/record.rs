@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use amplihack_policy::Decision;
+use amplihack_verdict::Decision;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::dialect::HookCall;

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use amplihack_policy::{Decision, RuleId, Verdict};
 use amplihack_utils::sys::last_words::LastWords;
+use amplihack_verdict::{Decision, RuleId, Verdict};
 use serde_json::{Value, json};
 
 use super::HookDialect;

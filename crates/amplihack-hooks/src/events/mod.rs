@@ -8,8 +8,8 @@ mod prompt;
 mod skill;
 mod written_files;
 
-use amplihack_policy::audit::EventType;
-use amplihack_policy::{Decision, RuleId, Verdict};
+use amplihack_audit::EventType;
+use amplihack_verdict::{Decision, RuleId, Verdict};
 
 use crate::channel::HookReport;
 use crate::continuation;

@@ -5,7 +5,7 @@
 
 use std::path::{Component, Path};
 
-use amplihack_policy::Decision;
+use amplihack_verdict::Decision;
 
 use super::pre_tool::{answer_verdict, judge_call};
 use crate::dialect::{self, HookCall, HookReply, ToolKind};

@@ -1,7 +1,8 @@
 //! After a tool was used: what it gave back is looked at, and never held back.
 
-use amplihack_policy::audit::EventType;
-use amplihack_policy::{Decision, Event, Origin};
+use amplihack_audit::EventType;
+use amplihack_policy::{Event, Origin};
+use amplihack_verdict::Decision;
 
 use crate::dialect::{self, HookCall, HookReply, ToolKind};
 use crate::hook_context::HookContext;

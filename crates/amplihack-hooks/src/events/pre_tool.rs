@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
-use amplihack_policy::audit::EventType;
+use amplihack_audit::EventType;
+use amplihack_policy::Event;
 use amplihack_policy::policy::UNDECIDED;
-use amplihack_policy::{Decision, Event, Verdict};
+use amplihack_verdict::{Decision, Verdict};
 
 use crate::channel::HookReport;
 use crate::dialect::{self, HookCall, HookReply, ToolKind};

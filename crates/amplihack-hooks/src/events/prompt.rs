@@ -1,8 +1,9 @@
 //! Answers to a prompt of the user: a note on pasted instructions, and with new work the reminder to classify it.
 
-use amplihack_policy::audit::EventType;
-use amplihack_policy::{Decision, Event, Origin};
+use amplihack_audit::EventType;
+use amplihack_policy::{Event, Origin};
 use amplihack_utils::env::Env;
+use amplihack_verdict::Decision;
 
 use super::{first_prompt, skill};
 use crate::channel::HookReport;

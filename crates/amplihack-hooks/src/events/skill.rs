@@ -4,8 +4,9 @@
 
 use std::path::{Path, PathBuf};
 
-use amplihack_policy::{CommandFileOccasion, Event, RuleId, Verdict};
+use amplihack_policy::{CommandFileOccasion, Event};
 use amplihack_utils::fs::read_regular;
+use amplihack_verdict::{RuleId, Verdict};
 
 use crate::dialect::{HookCall, HookDialect, SkillCall};
 use crate::hook_context::HookJudge;
@@ -45,7 +46,7 @@ pub(super) fn judge_skill(skill: &SkillCall, cwd: &Path, judge: &dyn HookJudge) 
     let unreadable = |why: &str| {
         let shown: String = skill.name.chars().filter(|c| !c.is_control()).take(100).collect();
         Verdict::new(
-            amplihack_policy::Decision::Ask,
+            amplihack_verdict::Decision::Ask,
             UNREADABLE_SKILL,
             format!("the skill `{shown}` {why}"),
             Vec::new(),

@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use amplihack_policy::{CommandFileOccasion, Event, Verdict, command_files};
+use amplihack_policy::{CommandFileOccasion, Event, command_files};
 use amplihack_utils::fs::read_regular;
+use amplihack_verdict::Verdict;
 
 use crate::dialect::HookCall;
 

@@ -1,6 +1,6 @@
 //! Amp's `amp.permissions`: rules in order, globs over whole arguments. `*` crosses everything, nothing else is special.
 
-use amplihack_policy::Decision;
+use amplihack_verdict::Decision;
 use serde_json::{Value, json};
 
 use super::call::{PermissionCall, matches_glob};

@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
+use amplihack_policy::Event;
 use amplihack_policy::fetch::host_of;
-use amplihack_policy::shell::{self, ShellWord};
-use amplihack_policy::{Event, Limits, Span};
+use amplihack_shell::{Limits, ShellWord};
+use amplihack_verdict::Span;
 
 /// A command of a script.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,7 +35,7 @@ impl<'a> PermissionCall<'a> {
         match *event {
             Event::Shell { script, .. } => {
                 let text = String::from_utf8_lossy(script).into_owned();
-                let parsed = shell::commands(script, &Limits::default());
+                let parsed = amplihack_shell::commands(script, &Limits::default());
                 let plain = parsed.commands.iter().filter(|command| command.via.is_empty());
                 let parts = plain.map(|command| ScriptCommand {
                     words: command.words.iter().map(|word| word_text(word, &text)).collect(),

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use amplihack_policy::Decision;
+use amplihack_verdict::Decision;
 use serde_json::json;
 
 use super::call::{PermissionCall, begins_with_words, matches_glob};

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use amplihack_policy::Decision;
+use amplihack_verdict::Decision;
 
 use super::call::PermissionCall;
 use super::{ExportEntry, ExportSubject, NativeRule, PermissionLanguage};

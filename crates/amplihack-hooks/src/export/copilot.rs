@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use amplihack_policy::Decision;
+use amplihack_verdict::Decision;
 
 use super::call::{PermissionCall, begins_with_words};
 use super::{ExportEntry, ExportSubject, NativeRule, PermissionLanguage};

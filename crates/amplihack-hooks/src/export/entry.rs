@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use amplihack_policy::rules::ExampleWorld;
-use amplihack_policy::{Decision, Event, Limits, Policy, RuleId, Verdict};
+use amplihack_policy::{Event, Policy};
+use amplihack_shell::Limits;
+use amplihack_verdict::{Decision, RuleId, Verdict};
 
 use super::candidates::{COMMANDS, HOSTS, READS, REMOVAL, REMOVED, WRITES};
 

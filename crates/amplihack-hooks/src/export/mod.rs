@@ -12,8 +12,10 @@ mod copilot;
 mod entry;
 
 use amplihack_policy::rules;
-use amplihack_policy::{Decision, Event, Limits, Policy, RuleId};
+use amplihack_policy::{Event, Policy};
+use amplihack_shell::Limits;
 use amplihack_utils::agent_binary::AgentBinary;
+use amplihack_verdict::{Decision, RuleId};
 
 pub use call::PermissionCall;
 pub use entry::{ExportEntry, ExportSubject};

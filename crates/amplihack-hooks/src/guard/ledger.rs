@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
-use amplihack_policy::audit::{self, AuditData, EventType};
-use amplihack_policy::{Decision, XpiaSettings};
+use amplihack_audit::{AuditData, AuditEntry, AuditError, AuditLogWriter, EventType};
+use amplihack_policy::XpiaSettings;
 use amplihack_utils::env::Env;
+use amplihack_verdict::Decision;
 
 use crate::hook_context::{HookAudit, HookAuditEntry};
 use crate::once::PendingCall;
@@ -28,11 +29,11 @@ impl AuditLedger {
     pub fn record_grant(&self, call: &PendingCall) -> Result<(), String> {
         let now = jiff::ZonedDateTime::now().datetime();
         let data = AuditData { command: Some(call.command.clone()), ..AuditData::default() };
-        let entry = audit::AuditEntry {
+        let entry = AuditEntry {
             data,
             rule: Some(format!("once/{}", call.id)),
             cwd: Some(call.cwd.clone()),
-            ..audit::AuditEntry::new(now, EventType::PolicyChange, Decision::Allow)
+            ..AuditEntry::new(now, EventType::PolicyChange, Decision::Allow)
         };
         self.append_entry(&entry, now)
     }
@@ -44,17 +45,17 @@ impl AuditLedger {
     pub fn record_changed_file(&self, file: &Path) -> Result<(), String> {
         let now = jiff::ZonedDateTime::now().datetime();
         let error = Some(format!("{} changed while a session ran", file.display()));
-        let entry = audit::AuditEntry {
+        let entry = AuditEntry {
             data: AuditData { error, ..AuditData::default() },
             rule: Some("launch/changed-file".to_owned()),
-            ..audit::AuditEntry::new(now, EventType::PolicyChange, Decision::None)
+            ..AuditEntry::new(now, EventType::PolicyChange, Decision::None)
         };
         self.append_entry(&entry, now)
     }
 
     /// To both places, the second also when the first fails.
-    fn append_entry(&self, entry: &audit::AuditEntry, now: jiff::civil::DateTime) -> Result<(), String> {
-        let append = |audit: Result<audit::AuditLogWriter, audit::AuditError>| {
+    fn append_entry(&self, entry: &AuditEntry, now: jiff::civil::DateTime) -> Result<(), String> {
+        let append = |audit: Result<AuditLogWriter, AuditError>| {
             audit.and_then(|mut audit| audit.append_entry(entry)).map_err(|error| error.to_string())
         };
         let usual = match self.env.home() {
@@ -65,12 +66,12 @@ impl AuditLedger {
             {
                 Ok(())
             }
-            Some(home) => append(audit::AuditLogWriter::open(&home.join(audit::DIRECTORY), now.date())),
+            Some(home) => append(AuditLogWriter::open(&home.join(amplihack_audit::DIRECTORY), now.date())),
             None => Err("HOME is not an absolute path; set it".to_owned()),
         };
         let copied = XpiaSettings::from_env(&self.env)
             .log_file
-            .map_or(Ok(()), |file| append(audit::AuditLogWriter::open_path(&file)));
+            .map_or(Ok(()), |file| append(AuditLogWriter::open_path(&file)));
         usual.and(copied)
     }
 }
@@ -82,7 +83,7 @@ impl HookAudit for AuditLedger {
     }
 }
 
-fn audit_entry(entry: &HookAuditEntry<'_>, now: jiff::civil::DateTime) -> audit::AuditEntry {
+fn audit_entry(entry: &HookAuditEntry<'_>, now: jiff::civil::DateTime) -> AuditEntry {
     let verdict = entry.verdict;
     let decision = verdict.decision;
     let risk = match (verdict.would_be.unwrap_or(decision), entry.event_type) {
@@ -111,19 +112,19 @@ fn audit_entry(entry: &HookAuditEntry<'_>, now: jiff::civil::DateTime) -> audit:
             error: if failed { reason } else { None },
         }
     };
-    audit::AuditEntry {
+    AuditEntry {
         data,
         rule: verdict.rule.as_ref().map(ToString::to_string),
         host: call.map(|call| call.host_agent().to_string()),
         cwd: call.map(|call| call.cwd.to_string_lossy().into_owned()),
         duration_us: entry.duration_us,
-        ..audit::AuditEntry::new(now, entry.event_type, decision)
+        ..AuditEntry::new(now, entry.event_type, decision)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use amplihack_policy::{RuleId, Verdict};
+    use amplihack_verdict::{RuleId, Verdict};
 
     use super::*;
     use crate::dialect::{HookCall, HookDialect};

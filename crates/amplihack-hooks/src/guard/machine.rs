@@ -281,7 +281,9 @@ mod tests {
     use std::fs;
     use std::os::unix::fs::symlink;
 
-    use amplihack_policy::{Decision, Event, Limits, Policy};
+    use amplihack_policy::{Event, Policy};
+    use amplihack_shell::Limits;
+    use amplihack_verdict::Decision;
 
     use super::*;
 

@@ -12,10 +12,11 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use amplihack_policy::policy::PolicyMode;
-use amplihack_policy::{Decision, Event, Limits, Policy, RuleId, Verdict};
+use amplihack_policy::{Event, Policy};
+use amplihack_shell::Limits;
 use amplihack_utils::env::Env;
+use amplihack_verdict::{Decision, RuleId, Verdict};
 
-pub use amplihack_policy::audit::DIRECTORY as AUDIT_DIRECTORY;
 pub use engine::{ENGINE_VAR, UnknownEngine, check_engine};
 pub use ledger::AuditLedger;
 pub use machine::GuardMachine;

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use amplihack_agent::agent_profile;
-use amplihack_policy::secrets::redact_credentials;
+use amplihack_secrets::redact_credentials;
 use amplihack_utils::agent_binary::{AgentBinary, MARK_VAR};
 use amplihack_utils::env::Env;
 use amplihack_utils::hex::to_hex;

@@ -4,8 +4,8 @@ mod defender;
 
 use std::path::Path;
 
-use amplihack_policy::audit::EventType;
-use amplihack_policy::{Decision, RuleId, Verdict};
+use amplihack_audit::EventType;
+use amplihack_verdict::{Decision, RuleId, Verdict};
 use serde_json::{Map, Value, json};
 
 use crate::dialect::{self, HookCall, HookReply, PayloadError, ToolKind};

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use amplihack_hooks::HookEvent;
 use amplihack_hooks::dialect::{self, HookDialect, HookReply};
-use amplihack_policy::{Decision, RuleId, Verdict};
+use amplihack_verdict::{Decision, RuleId, Verdict};
 use serde_json::{Value, json};
 
 fn schema(dialect: HookDialect, event: &str) -> Value {

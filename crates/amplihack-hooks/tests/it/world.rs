@@ -8,8 +8,9 @@ use amplihack_hooks::dialect::{HookReply, PayloadError};
 use amplihack_hooks::{
     HookAction, HookAudit, HookAuditEntry, HookContext, HookEvent, HookInvocation, HookJudge, events,
 };
-use amplihack_policy::{Decision, Event, RuleId, Verdict};
+use amplihack_policy::Event;
 use amplihack_utils::env::Env;
+use amplihack_verdict::{Decision, RuleId, Verdict};
 use serde_json::Value;
 
 /// Denies what would remove everything, asks for `sudo`, and finds instructions in content.

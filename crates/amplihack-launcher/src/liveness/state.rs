@@ -8,9 +8,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use amplihack_agent::AgentBinary;
 use amplihack_agent::event::ToolResult;
 use amplihack_hooks::HookEvent;
-use amplihack_hooks::channel::{Decision, HookReport};
+use amplihack_hooks::channel::HookReport;
 use amplihack_hooks::coverage::{self, ToolCoverage};
 use amplihack_session::GuardDenials;
+use amplihack_verdict::Decision;
 
 use super::finding::GuardFinding;
 

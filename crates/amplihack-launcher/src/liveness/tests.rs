@@ -1,7 +1,8 @@
 //! The watch over a guard with real sockets.
 
 use amplihack_hooks::HookEvent;
-use amplihack_hooks::channel::{Decision, HookReport, SOCKET, send_report};
+use amplihack_hooks::channel::{HookReport, SOCKET, send_report};
+use amplihack_verdict::Decision;
 
 use super::*;
 

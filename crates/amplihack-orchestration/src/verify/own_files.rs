@@ -7,8 +7,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
-use amplihack_policy::Limits;
-use amplihack_policy::shell::{RedirectKind, ShellCommand, commands};
+use amplihack_shell::{Limits, RedirectKind, ShellCommand, commands};
 
 use crate::tree_diff::FileChange;
 
@@ -111,7 +110,7 @@ impl CheckScriptReader<'_> {
     fn read_command(&mut self, command: &ShellCommand, directory: &Path) {
         let Some(program) = command.program_name() else { return };
         let mut here = directory.to_owned();
-        for target in command.cds.iter().filter_map(amplihack_policy::shell::ShellWord::literal_text) {
+        for target in command.cds.iter().filter_map(amplihack_shell::ShellWord::literal_text) {
             here.push(target);
         }
         if LOOKS.contains(&program.as_str()) {
@@ -119,7 +118,7 @@ impl CheckScriptReader<'_> {
         }
         let reads = command.redirects.iter().filter(|redirect| redirect.kind == RedirectKind::Read);
         let words = command.words.iter().chain(reads.map(|redirect| &redirect.target));
-        let words: Vec<String> = words.filter_map(amplihack_policy::shell::ShellWord::literal_text).collect();
+        let words: Vec<String> = words.filter_map(amplihack_shell::ShellWord::literal_text).collect();
         if COMPARES.contains(&program.as_str()) {
             let compared: Vec<PathBuf> =
                 words.iter().skip(1).filter_map(|word| self.repository_path(&here, word)).collect();

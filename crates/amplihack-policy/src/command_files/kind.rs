@@ -58,7 +58,7 @@ impl CommandFileKind {
 /// Reports whether a script is one of another language than the shell's.
 fn is_foreign(text: &str) -> bool {
     let first = text.lines().next().unwrap_or_default();
-    first.starts_with("#!") && !first.split(['/', ' ']).any(|word| crate::shell::is_shell(word.trim()))
+    first.starts_with("#!") && !first.split(['/', ' ']).any(|word| amplihack_shell::is_shell(word.trim()))
 }
 
 /// Directories in which a host looks for Markdown that it runs commands of.

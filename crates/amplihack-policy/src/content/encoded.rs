@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::alphabet::{STANDARD, URL_SAFE};
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 
-use crate::decision::Span;
+use amplihack_verdict::Span;
 
 /// Shorter runs hide no sentence.
 const SHORTEST: usize = 24;

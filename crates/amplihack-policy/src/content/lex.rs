@@ -1,12 +1,13 @@
 //! From text to the known words in it: where they stand, what is around them. One pass, linear in the text.
 
+use amplihack_verdict::Span;
+
 use super::ascii::{FOLD, GOES_ON, HAS, plain_word, word_bits};
 use super::fold::{FoldedChar, fold_char};
 use super::known::{known_by_hash, known_in_any_case, known_word, may_be_known, may_begin_dense};
 use super::phrases::classify_phrases;
 use super::spelling::{LONGEST, SpelledWord};
 use super::words::{COLON, ClassSet, DAN, DENSE, ENDS, HIDDEN, MARK, SECRET, TO_WHERE, TOKEN_MARK};
-use crate::decision::Span;
 
 /// A known word in a text.
 #[derive(Debug, Clone, Copy)]

@@ -1,6 +1,6 @@
 //! Signs that belong to the protocol between a host and its model, and have no business in data.
 
-use crate::decision::Span;
+use amplihack_verdict::Span;
 
 /// Reports whether the word `name` at `span` is a sign of the protocol: a chat token, a role in brackets, a tool call.
 pub(super) fn is_mark(text: &str, name: &str, span: Span, line_start: bool) -> bool {

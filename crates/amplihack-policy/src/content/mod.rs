@@ -32,7 +32,8 @@ mod words;
 #[cfg(test)]
 mod tests;
 
-use crate::decision::Span;
+use amplihack_verdict::Span;
+
 use crate::event::Origin;
 
 /// The aim of an injected text.

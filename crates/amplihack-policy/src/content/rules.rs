@@ -1,10 +1,11 @@
 //! The meaning of known words together: each rule is a first word and classes that must follow it within some words.
 
+use amplihack_verdict::Span;
+
 use super::lex::{WordHit, lex_words};
 #[allow(clippy::wildcard_imports, reason = "the vocabulary's classes are this module's language")]
 use super::words::*;
 use super::{InjectionFinding, InjectionKind, InjectionSeverity};
-use crate::decision::Span;
 
 /// No text needs more findings than this.
 pub(super) const ENOUGH: usize = 64;

@@ -1,6 +1,7 @@
 //! The grounds of a verdict.
 
-use crate::decision::{Span, Verdict};
+use amplihack_verdict::{Span, Verdict};
+
 use crate::rules::{self, CommandCall};
 
 /// The grounds of a verdict.

@@ -2,13 +2,14 @@
 
 use std::path::Path;
 
+use amplihack_shell::Limits;
 use amplihack_utils::sys::WorkLimit;
+use amplihack_verdict::{Decision, Span, Verdict};
 
 use super::explanation::VerdictExplanation;
 use super::judging::deny_undecided;
-use super::{Limits, NESTING, Policy, UNDECIDED};
+use super::{NESTING, Policy, UNDECIDED};
 use crate::command_files;
-use crate::decision::{Decision, Span, Verdict};
 use crate::event::{CommandFileOccasion, World};
 use crate::rules::{self, CommandCall, FileRunMeans, JudgedScript, RanFile};
 
@@ -172,7 +173,7 @@ fn file_scripts(ran: &RanFile, text: &str) -> Vec<(String, bool)> {
         FileRunMeans::Shell => None,
         FileRunMeans::Code(language) => Some(language.clone()),
         FileRunMeans::Program => match shebang_program(text) {
-            Some(name) if !crate::shell::is_shell(name) => Some(name.to_owned()),
+            Some(name) if !amplihack_shell::is_shell(name) => Some(name.to_owned()),
             // What has no such line is run by the shell, if it is a script at all.
             _ => None,
         },

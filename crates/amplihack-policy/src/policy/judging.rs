@@ -3,14 +3,14 @@
 use std::path::Path;
 use std::time::Duration;
 
+use amplihack_shell::{Limits, Parsed};
 use amplihack_utils::sys::WorkLimit;
+use amplihack_verdict::{Decision, RuleId, Span, Verdict};
 
 use super::explanation::{VerdictExplanation, explain_call};
-use super::{Limits, NESTING, Policy, PolicyMode, UNDECIDED, UNKNOWN_PROGRAM};
-use crate::decision::{Decision, RuleId, Span, Verdict};
+use super::{NESTING, Policy, PolicyMode, UNDECIDED, UNKNOWN_PROGRAM};
 use crate::event::World;
 use crate::rules::{self, CommandCall, JudgedScript, PathChange, PathTarget, RuleContext, RuleSubject};
-use crate::shell::{self, Parsed};
 
 const LATE: &str = "judging the script takes too long";
 
@@ -65,9 +65,9 @@ impl Policy {
             return Verdict::no_objection();
         }
         let [for_rules, for_the_end] = kept_back(limits.deadline);
-        let parsed = shell::commands_until(source, limits, deadline.shift_earlier(for_rules));
+        let parsed = amplihack_shell::commands_until(source, limits, deadline.shift_earlier(for_rules));
         if parsed.is_late() && explain.is_none() {
-            return deny_undecided(shell::LATE, Span { start: 0, end: source.len() });
+            return deny_undecided(amplihack_shell::OUT_OF_TIME, Span { start: 0, end: source.len() });
         }
         let deadline = deadline.shift_earlier(for_the_end);
         let mut script = JudgedScript::with_deadline(&parsed, cwd, world, &self.settings, Some(deadline));

@@ -6,11 +6,11 @@ mod judging;
 mod mode;
 
 use std::path::Path;
-use std::time::Duration;
 
+use amplihack_shell::Limits;
 use amplihack_utils::sys::WorkLimit;
+use amplihack_verdict::{Decision, RuleId, Verdict};
 
-use crate::decision::{Decision, RuleId, Verdict};
 use crate::event::{CommandFileOccasion, Event, World};
 use crate::fetch::judge_url;
 use crate::rules::{PathChange, PathTarget, RuleSettings, RuleSubject};
@@ -19,53 +19,6 @@ use crate::xpia::XpiaSettings;
 
 pub use explanation::{ExplainedCommand, VerdictExplanation};
 pub use mode::{PolicyMode, UnknownPolicyMode};
-
-/// Parsers of bash.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum BashReaders {
-    /// Both; the commands that either finds count.
-    #[default]
-    Both,
-    /// tree-sitter-bash alone.
-    Tree,
-    /// brush-parser alone.
-    Brush,
-}
-
-/// Limits of judging.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
-    /// Time of work for reading and judging one script; what the machine does meanwhile does not count.
-    pub deadline: Duration,
-    /// Bytes of one script.
-    pub bytes: usize,
-    /// Nesting of brackets, substitutions and wrappers.
-    pub depth: usize,
-    /// Commands found in one script, those in wrappers included.
-    pub commands: usize,
-    /// The parsers of bash that are asked: all, but in tests that show what each finds alone.
-    pub readers: BashReaders,
-}
-
-impl Limits {
-    /// Limits for judging that nobody waits for: a busy machine does not change the answer.
-    #[must_use]
-    pub fn with_long_deadline() -> Self {
-        Self { deadline: Duration::from_secs(20), ..Self::default() }
-    }
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            deadline: Duration::from_millis(50),
-            bytes: 1 << 20,
-            depth: 100,
-            commands: 10_000,
-            readers: BashReaders::Both,
-        }
-    }
-}
 
 /// The rule for a part that could not be decided.
 pub const UNDECIDED: RuleId = RuleId::new("shell/undecided");

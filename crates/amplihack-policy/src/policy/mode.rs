@@ -6,7 +6,7 @@ use std::str::FromStr;
 /// The strictness with which the policy is applied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Hash)]
 pub enum PolicyMode {
-    /// Nothing is decided; what would have been is in [`Verdict::would_be`](crate::Verdict::would_be).
+    /// Nothing is decided; what would have been is in [`Verdict::would_be`](amplihack_verdict::Verdict::would_be).
     Observe,
     /// The rules.
     #[default]

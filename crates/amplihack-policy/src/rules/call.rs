@@ -3,12 +3,13 @@
 use std::cell::OnceCell;
 use std::path::PathBuf;
 
+use amplihack_shell::{RedirectKind, ShellCommand, ShellWord, WordPiece};
+use amplihack_verdict::Span;
+
 use super::change::PathChange;
 use super::credential::SecretUse;
 use super::git::GitCall;
 use super::marks::{self, UNKNOWN, is_plain};
-use crate::decision::Span;
-use crate::shell::{RedirectKind, ShellCommand, ShellWord, WordPiece};
 
 /// A word of a command.
 #[derive(Debug, Clone)]

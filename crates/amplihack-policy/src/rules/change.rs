@@ -4,13 +4,14 @@ mod copies;
 mod edits;
 mod removal;
 
+use amplihack_shell::RedirectKind;
+use amplihack_verdict::Span;
+
 use super::call::{CallArg, CommandCall};
 use super::code;
 use super::options::CommandOptions;
 use super::script::JudgedScript;
 use super::target::PathTarget;
-use crate::decision::Span;
-use crate::shell::RedirectKind;
 
 /// The kind of a change to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,10 +1,11 @@
 //! Names in one-liners of interpreters: Python, Perl, Ruby, Node and PHP code on a command line or in a here-document.
 
+use amplihack_shell::timed_code;
+
 use super::call::CommandCall;
 use super::change::PathChangeKind;
 use super::options::CommandOptions;
 use super::script::JudgedScript;
-use crate::shell::oneliner::timed_code;
 
 /// Code that a command gives an interpreter, if it is known.
 pub(crate) fn interpreter_code(script: &JudgedScript<'_>, call: &CommandCall<'_>) -> Option<String> {

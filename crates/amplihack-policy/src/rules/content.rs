@@ -1,10 +1,11 @@
 //! Words that try to override an agent's instructions: among a command's, and in text that an agent reads.
 
+use amplihack_verdict::{Decision, RuleId};
+
 use super::example::{output_example, shell_example};
 use super::fetch::ask_or_deny;
 use super::{BuiltinRule, CallArg, RuleContext, RuleHit, RulePack, RuleSubject};
 use crate::content::{self, InjectionScanner, InjectionSeverity};
-use crate::decision::{Decision, RuleId};
 
 pub(super) static RULES: &[BuiltinRule] = &[
     BuiltinRule {

@@ -1,12 +1,13 @@
 //! Private keys, passwords and tokens: which files hold them, and which commands read them.
 
+use amplihack_shell::RedirectKind;
+use amplihack_verdict::Span;
+
 use super::call::{CallArg, CommandCall};
 use super::code;
 use super::marks::may_be;
 use super::script::JudgedScript;
 use super::target::PathTarget;
-use crate::decision::Span;
-use crate::shell::RedirectKind;
 
 /// A command's use of a secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -376,14 +377,14 @@ pub(crate) fn dumps_environment(call: &CommandCall<'_>) -> bool {
 }
 
 /// Reports whether a word is made of a variable that holds a secret by its name.
-pub(crate) fn names_secret(word: &crate::shell::ShellWord) -> bool {
+pub(crate) fn names_secret(word: &amplihack_shell::ShellWord) -> bool {
     word.pieces.iter().any(|piece| match piece {
-        crate::shell::WordPiece::Variable(name) => is_secret_name(name),
-        crate::shell::WordPiece::Dynamic(text) => text.strip_prefix("${").is_some_and(|rest| {
+        amplihack_shell::WordPiece::Variable(name) => is_secret_name(name),
+        amplihack_shell::WordPiece::Dynamic(text) => text.strip_prefix("${").is_some_and(|rest| {
             is_secret_name(
                 rest.split(|ch: char| !ch.is_alphanumeric() && ch != '_').next().unwrap_or_default(),
             )
         }),
-        crate::shell::WordPiece::Literal { .. } => false,
+        amplihack_shell::WordPiece::Literal { .. } => false,
     })
 }

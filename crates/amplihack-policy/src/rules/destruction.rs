@@ -6,9 +6,10 @@ mod elsewhere;
 mod files;
 mod machine;
 
+use amplihack_verdict::{Decision, RuleId};
+
 use super::example::{shell_example, write_example};
 use super::{BuiltinRule, RulePack};
-use crate::decision::{Decision, RuleId};
 
 pub(super) static RULES: &[BuiltinRule] = &[
     BuiltinRule {

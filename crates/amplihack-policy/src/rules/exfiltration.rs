@@ -1,5 +1,8 @@
 //! Credentials: who reads them, and what is sent to other machines.
 
+use amplihack_shell::RedirectKind;
+use amplihack_verdict::{Decision, RuleId};
+
 use super::example::{read_example, shell_example};
 use super::options::CommandOptions;
 use super::target::PathTarget;
@@ -7,9 +10,7 @@ use super::{
     BuiltinRule, CallArg, CommandCall, JudgedScript, PathChangeKind, RuleContext, RuleHit, RulePack,
     RuleSubject, credential, net, path_changes,
 };
-use crate::decision::{Decision, RuleId};
 use crate::fetch::is_metadata;
-use crate::shell::RedirectKind;
 
 pub(super) static RULES: &[BuiltinRule] = &[
     BuiltinRule {
@@ -239,7 +240,7 @@ fn check_sent(ctx: &RuleContext<'_>) -> Option<RuleHit> {
             .map(|(name, _)| *name)
             .collect();
         !holders.is_empty()
-            && call.command.words.iter().flat_map(|word| &word.pieces).any(|piece| matches!(piece, crate::shell::WordPiece::Variable(name) if holders.contains(&name.as_str())))
+            && call.command.words.iter().flat_map(|word| &word.pieces).any(|piece| matches!(piece, amplihack_shell::WordPiece::Variable(name) if holders.contains(&name.as_str())))
     };
     let secret =
         credential::secret_uses(script, call).iter().find(|used| !used.handed).map(|used| used.what.clone());

@@ -1,9 +1,10 @@
 //! Web addresses that are fetched, by the agent's own tool or by a command.
 
+use amplihack_verdict::{Decision, RuleId};
+
 use super::call::base_name;
 use super::example::{fetch_example, shell_example};
 use super::{BuiltinRule, CommandCall, JudgedScript, RuleContext, RuleHit, RulePack, RuleSubject, net};
-use crate::decision::{Decision, RuleId};
 use crate::fetch::{self, judge_url};
 use crate::xpia::XpiaLevel;
 

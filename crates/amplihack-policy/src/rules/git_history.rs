@@ -1,10 +1,11 @@
 //! Loss of commits and of work that was never committed.
 
+use amplihack_verdict::{Decision, RuleId};
+
 use super::example::shell_example;
 use super::git::GitCall;
 use super::marks::{self, may_be};
 use super::{BuiltinRule, RuleContext, RuleHit, RulePack};
-use crate::decision::{Decision, RuleId};
 use crate::rules::git_call;
 
 pub(super) static RULES: &[BuiltinRule] = &[

@@ -1,12 +1,13 @@
 //! The guard's own files, variables and programs, which an agent must not switch off.
 
+use amplihack_shell::RedirectKind;
+use amplihack_verdict::{Decision, RuleId};
+
 use super::call::base_name;
 use super::example::{shell_example, write_example};
 use super::raw_agent::is_agent;
 use super::target::TargetCoverage;
 use super::{BuiltinRule, RuleContext, RuleHit, RulePack, code};
-use crate::decision::{Decision, RuleId};
-use crate::shell::RedirectKind;
 
 pub(super) static RULES: &[BuiltinRule] = &[
     BuiltinRule {
@@ -343,8 +344,10 @@ fn check_killed(ctx: &RuleContext<'_>) -> Option<RuleHit> {
 }
 
 /// `$PPID`: the agent, or what stands between it and this script.
-fn is_parent(word: &crate::shell::ShellWord) -> bool {
-    word.pieces.iter().any(|piece| matches!(piece, crate::shell::WordPiece::Variable(name) if name == "PPID"))
+fn is_parent(word: &amplihack_shell::ShellWord) -> bool {
+    word.pieces
+        .iter()
+        .any(|piece| matches!(piece, amplihack_shell::WordPiece::Variable(name) if name == "PPID"))
 }
 
 fn names_guard(text: &str) -> bool {

@@ -1,5 +1,7 @@
 //! Guards of the session itself: its working directory, the protected branches, the git hooks.
 
+use amplihack_verdict::{Decision, RuleId};
+
 use super::change::PathChangeKind;
 use super::example::shell_example;
 use super::git::GitCall;
@@ -7,7 +9,6 @@ use super::marks::{self, may_be};
 use super::options::is_abbreviation;
 use super::target::{PathTarget, TargetCoverage};
 use super::{BuiltinRule, CommandCall, PathChange, RuleContext, RuleHit, RulePack};
-use crate::decision::{Decision, RuleId};
 use crate::rules::git_call;
 
 pub(super) static RULES: &[BuiltinRule] = &[

@@ -30,7 +30,8 @@ mod target;
 
 use std::fmt;
 
-use crate::decision::{Decision, RuleId, Span};
+use amplihack_verdict::{Decision, RuleId, Span};
+
 use crate::event::Origin;
 
 pub(crate) use call::{CallArg, CommandCall};
@@ -204,8 +205,10 @@ pub fn builtin_rules() -> impl Iterator<Item = &'static BuiltinRule> {
 mod tests {
     use std::collections::BTreeSet;
 
+    use amplihack_shell::{BashReaders, Limits};
+
     use super::*;
-    use crate::policy::{BashReaders, Limits, Policy};
+    use crate::policy::Policy;
 
     #[test]
     fn names_are_stable_in_form_and_single() {

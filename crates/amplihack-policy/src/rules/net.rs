@@ -1,12 +1,13 @@
 //! The network: what downloads, where to, and what sends.
 
+use amplihack_shell::{RedirectKind, is_shell};
+
 use super::call::{CallArg, CommandCall, base_name};
 use super::code;
 use super::marks::UNKNOWN;
 use super::options::CommandOptions;
 use super::script::JudgedScript;
 use super::target::PathTarget;
-use crate::shell::{RedirectKind, is_shell};
 
 /// Programs that print what they fetch.
 const FETCHERS: [&str; 17] = [

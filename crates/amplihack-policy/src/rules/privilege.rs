@@ -1,14 +1,15 @@
 //! More rights than the session has, and what stays behind when it is over.
 
+use amplihack_shell::is_shell;
+use amplihack_verdict::{Decision, RuleId};
+
 use super::change::PathChange;
 use super::example::{shell_example, write_example};
 use super::options::CommandOptions;
 use super::place;
 use super::{BuiltinRule, RuleContext, RuleHit, RulePack};
 use super::{git, links};
-use crate::decision::{Decision, RuleId};
 use crate::rules::git_call;
-use crate::shell::is_shell;
 
 pub(super) static RULES: &[BuiltinRule] = &[
     BuiltinRule {

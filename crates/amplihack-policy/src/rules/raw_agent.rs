@@ -3,11 +3,11 @@
 use std::ffi::OsString;
 
 use amplihack_utils::agent_binary::AgentBinary;
+use amplihack_verdict::{Decision, RuleId};
 
 use super::call::{CallArg, base_name};
 use super::example::shell_example;
 use super::{BuiltinRule, CommandCall, RuleContext, RuleHit, RulePack};
-use crate::decision::{Decision, RuleId};
 
 pub(super) static RULES: &[BuiltinRule] = &[
     BuiltinRule {

@@ -1,11 +1,12 @@
 //! Programs from elsewhere that run unread, and shells that somebody elsewhere holds.
 
+use amplihack_shell::is_shell;
+use amplihack_verdict::{Decision, RuleId};
+
 use super::example::shell_example;
 use super::net;
 use super::options::CommandOptions;
 use super::{BuiltinRule, CommandCall, JudgedScript, RuleContext, RuleHit, RulePack, code};
-use crate::decision::{Decision, RuleId};
-use crate::shell::is_shell;
 
 pub(super) static RULES: &[BuiltinRule] = &[
     BuiltinRule {
@@ -216,7 +217,7 @@ fn check_saved(ctx: &RuleContext<'_>) -> Option<RuleHit> {
     let input = call
         .redirects
         .iter()
-        .filter(|(kind, _)| *kind == crate::shell::RedirectKind::Read && net::runs_input(call))
+        .filter(|(kind, _)| *kind == amplihack_shell::RedirectKind::Read && net::runs_input(call))
         .map(|(_, arg)| arg);
     let cat = || {
         net::runs_input(call)
@@ -355,7 +356,7 @@ fn check_eval(ctx: &RuleContext<'_>) -> Option<RuleHit> {
         return None;
     }
     // Only a file that is printed as it is, or text that was read above, is known.
-    let Some(crate::shell::CommandInput::Commands(feeders)) = ctx.script.direct_feed(call) else {
+    let Some(amplihack_shell::CommandInput::Commands(feeders)) = ctx.script.direct_feed(call) else {
         return None;
     };
     let known = feeders.iter().all(|index| {

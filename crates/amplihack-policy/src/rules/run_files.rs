@@ -2,12 +2,13 @@
 
 use std::path::PathBuf;
 
+use amplihack_shell::{RedirectKind, is_shell};
+
 use super::call::{CallArg, CommandCall};
 use super::options::CommandOptions;
 use super::script::JudgedScript;
 use super::{code, net};
 use crate::command_files::CommandFileKind;
-use crate::shell::{RedirectKind, is_shell};
 
 /// The means by which a file is run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -86,7 +87,7 @@ pub(crate) fn printed_text(script: &JudgedScript<'_>, call: &CommandCall<'_>) ->
     let words: Vec<String> =
         std::iter::once(&call.path).chain(&call.args).map(|arg| arg.text().to_owned()).collect();
     let is_known = !call.args.iter().any(|arg| arg.dynamic);
-    is_known.then(|| crate::shell::printed(&words, script.fed_text(call)))?
+    is_known.then(|| amplihack_shell::printed_text(&words, script.fed_text(call)))?
 }
 
 /// An option of an interpreter that takes no word.
@@ -182,8 +183,9 @@ fn add_tool_files(call: &CommandCall<'_>, add: &mut dyn FnMut(&CallArg, FileRunM
 mod tests {
     use std::path::Path;
 
+    use amplihack_shell::Limits;
+
     use super::*;
-    use crate::policy::Limits;
     use crate::rules::{ExampleWorld, RuleSettings};
 
     #[test]
@@ -234,7 +236,7 @@ mod tests {
     }
 
     fn found(text: &str) -> Vec<RanFile> {
-        let parsed = crate::shell::commands(text.as_bytes(), &Limits::with_long_deadline());
+        let parsed = amplihack_shell::commands(text.as_bytes(), &Limits::with_long_deadline());
         let (world, settings) = (ExampleWorld::default(), RuleSettings::default());
         let script = JudgedScript::new(&parsed, Path::new(ExampleWorld::CWD), &world, &settings);
         script.calls.iter().flat_map(|call| files_run_by(&script, call)).collect()

@@ -4,7 +4,9 @@ use std::cell::{Cell, OnceCell};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use amplihack_shell::{CommandInput, Parsed, ShellCommand, ShellWord, WordPiece};
 use amplihack_utils::sys::WorkLimit;
+use amplihack_verdict::Span;
 
 use super::call::{CallArg, CommandCall, DECLARE};
 use super::change::PathChange;
@@ -12,9 +14,7 @@ use super::guard_files::MachineGuardFiles;
 use super::links::{self, ScriptLink};
 use super::marks::{UNKNOWN, is_glob};
 use super::target::{PathTarget, path_names};
-use crate::decision::Span;
 use crate::event::World;
-use crate::shell::{CommandInput, Parsed, ShellCommand, ShellWord, WordPiece};
 use crate::xpia::XpiaSettings;
 
 /// The user's wishes, as far as the rules need them.

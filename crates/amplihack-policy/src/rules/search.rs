@@ -1,7 +1,8 @@
 //! The search of a `find`: its roots, its tests, and the removal of what it finds.
 
+use amplihack_shell::is_shell;
+
 use super::call::CallArg;
-use crate::shell::is_shell;
 
 /// The search of a `find` and its effect.
 pub(super) struct FindSearch<'c> {

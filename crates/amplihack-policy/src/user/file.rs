@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
+use amplihack_verdict::{Decision, RuleId};
 use toml::Spanned;
 use toml::de::{DeArray, DeTable, DeValue};
 
 use super::error::PolicyError;
 use super::rule::UserRule;
-use crate::decision::{Decision, RuleId};
 
 /// The contents of a policy file.
 #[derive(Debug, Default)]

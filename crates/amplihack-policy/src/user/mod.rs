@@ -9,10 +9,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use amplihack_utils::fs::read_regular;
+use amplihack_verdict::{Decision, RuleId, Verdict};
 
-use crate::decision::{Decision, RuleId, Verdict};
 use crate::rules::{self, ExampleWorld, JudgedScript, RuleContext, RuleSettings, RuleSubject};
-use crate::shell;
 
 pub use error::PolicyError;
 use file::UserRuleExamples;
@@ -153,7 +152,8 @@ pub(crate) fn load_layers(layers: &[Layer]) -> Result<LoadedLayers, PolicyError>
 fn prove_examples(layer: &Layer, rule: &UserRule, examples: &UserRuleExamples) -> Result<(), PolicyError> {
     let settings = RuleSettings::default();
     for (example, expected, line, column) in &examples.all {
-        let parsed = shell::commands(example.as_bytes(), &crate::policy::Limits::with_long_deadline());
+        let parsed =
+            amplihack_shell::commands(example.as_bytes(), &amplihack_shell::Limits::with_long_deadline());
         let world = ExampleWorld::default();
         let script = JudgedScript::new(&parsed, Path::new(ExampleWorld::CWD), &world, &settings);
         let matched = script.calls.iter().any(|call| {

@@ -1,6 +1,7 @@
 //! A rule of the user, with the commands, files and addresses that it is about.
 
-use crate::decision::{Decision, RuleId};
+use amplihack_verdict::{Decision, RuleId};
+
 use crate::rules::marks::{self, may_be};
 use crate::rules::{CommandCall, PathChange, PathTarget, RuleContext, RuleSubject, path_changes, url_host};
 

@@ -1,9 +1,11 @@
 //! Policy files: what each may say, and how faults are told.
 
+use amplihack_shell::Limits;
+use amplihack_verdict::Span;
+
 use super::*;
-use crate::decision::Span;
 use crate::event::Event;
-use crate::policy::{Limits, Policy};
+use crate::policy::Policy;
 
 fn layer(owner: PolicyLayerOwner, text: &str) -> Layer {
     Layer { owner, file: PathBuf::from("policy.toml"), text: text.to_owned() }

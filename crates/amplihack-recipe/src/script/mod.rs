@@ -11,7 +11,7 @@ mod tests;
 
 use std::collections::BTreeSet;
 
-use amplihack_policy::shell::{Quoting, find_quoting};
+use amplihack_shell::{Quoting, find_quoting};
 
 pub use deliver::{PreparedRecipeScript, VALUES};
 

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use amplihack_policy::shell::{PrecedingSign, QuotedDocument, Quoting, QuotingReport, ScriptPosition};
+use amplihack_shell::{PrecedingSign, QuotedDocument, Quoting, QuotingReport, ScriptPosition};
 
 use super::names::{NUMBER, VARIABLE};
 use crate::template::TemplatePlaceholder;

@@ -216,7 +216,7 @@ fn summarize_complaint(answer: &CommandOutput) -> String {
     let said = if answer.stderr.trim().is_empty() { &answer.stdout } else { &answer.stderr };
     let lines: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let text = lines[lines.len().saturating_sub(3)..].join("; ");
-    let text = amplihack_policy::secrets::redact_credentials(&text).into_owned();
+    let text = amplihack_secrets::redact_credentials(&text).into_owned();
     if text.is_empty() { format!("exit code {}", answer.status) } else { text }
 }
 

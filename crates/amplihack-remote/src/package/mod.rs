@@ -14,7 +14,7 @@ use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use amplihack_policy::secrets::AllowedSecrets;
+use amplihack_secrets::AllowedSecrets;
 use amplihack_utils::env::Env;
 use amplihack_utils::fs::{create_private_dir, read_regular};
 

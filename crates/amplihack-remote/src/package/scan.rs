@@ -6,8 +6,6 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use amplihack_policy::secrets;
-
 /// Number of bytes scanned at once, and of bytes scanned again with the next part.
 const CHUNK: usize = 8 * 1024 * 1024;
 const OVERLAP: usize = 64 * 1024;
@@ -100,13 +98,15 @@ impl<'a> PackageSecrets<'a> {
 
 /// The secrets in one text, without one from `again` on that reaches the end.
 fn find_secrets(path: &Path, bytes: &[u8], again: usize) -> impl Iterator<Item = PackageSecret> {
-    secrets::scan_part(&path.to_string_lossy(), bytes, again).into_iter().map(|found| PackageSecret {
-        path: path.to_owned(),
-        line: found.line,
-        rule: found.rule.to_string(),
-        masked: found.masked,
-        fingerprint: found.fingerprint,
-        commit: None,
+    amplihack_secrets::scan_part(&path.to_string_lossy(), bytes, again).into_iter().map(|found| {
+        PackageSecret {
+            path: path.to_owned(),
+            line: found.line,
+            rule: found.rule.to_string(),
+            masked: found.masked,
+            fingerprint: found.fingerprint,
+            commit: None,
+        }
     })
 }
 

@@ -18,8 +18,17 @@ const IDIOMS: &[&str] = &[
 ];
 
 /// Crates that programs of other people use: what can fail in them says how.
-const LIBRARIES: &[&str] =
-    &["amp-sdk", "amplihack-agent", "amplihack-policy", "amplihack-session", "amplihack-remote"];
+const LIBRARIES: &[&str] = &[
+    "amp-sdk",
+    "amplihack-agent",
+    "amplihack-audit",
+    "amplihack-policy",
+    "amplihack-remote",
+    "amplihack-secrets",
+    "amplihack-session",
+    "amplihack-shell",
+    "amplihack-verdict",
+];
 
 /// Words that stand for something that was not named yet.
 const PRONOUNS: &[&str] = &[

@@ -86,20 +86,28 @@ const HOOKS_VERDICTS: &[&str] = &[
 #[test]
 fn there_is_one_policy() {
     const POLICY: &str = "crates/amplihack-policy";
-    let outside = |source: &Source| source.ships() && !source.is_in(POLICY);
+    const VERDICT: &str = "crates/amplihack-verdict";
+    let outside = |source: &Source| source.ships() && !source.is_in(POLICY) && !source.is_in(VERDICT);
     let made = ["struct Verdict", "enum Decision", "struct RuleId", "Verdict {", "Verdict::new("];
     let verdicts = places(outside, &made).into_iter().filter(|place| {
         // What a function gives back is no verdict that is made there.
         !place.contains("->") && !HOOKS_VERDICTS.iter().any(|file| place.starts_with(file))
     });
     none("a verdict is made outside amplihack-policy", verdicts);
-    none(
-        "bash is read outside amplihack-policy",
-        places(outside, &["brush_parser", "tree_sitter", "tree_sitter_bash"]),
-    );
-    let here =
-        places(|source| source.ships() && source.is_in(POLICY), &["pub struct Verdict", "pub enum Decision"]);
+    let types = |source: &Source| source.ships() && source.is_in(VERDICT);
+    let here = places(types, &["pub struct Verdict", "pub enum Decision"]);
     assert_eq!(here.len(), 2, "{here:#?}");
+}
+
+#[test]
+fn bash_has_one_front_end() {
+    const SHELL: &str = "crates/amplihack-shell";
+    const PARSERS: &[&str] = &["brush_parser", "tree_sitter", "tree_sitter_bash"];
+    let parsing = |is_inside: bool| {
+        places(move |source: &Source| source.ships() && source.is_in(SHELL) == is_inside, PARSERS)
+    };
+    none("bash is read outside amplihack-shell", parsing(false));
+    assert!(!parsing(true).is_empty(), "nothing reads bash");
 }
 
 #[test]

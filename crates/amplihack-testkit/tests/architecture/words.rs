@@ -23,6 +23,29 @@ fn unsafe_code_is_in_one_module() {
     none("unsafe outside utils::sys", places(|source| !in_sys(source), &["unsafe"]));
 }
 
+/// Crates that answer out of what they are given: text, and facts of the world that they ask for.
+const PURE: &[&str] = &[
+    "crates/amplihack-policy",
+    "crates/amplihack-secrets",
+    "crates/amplihack-shell",
+    "crates/amplihack-verdict",
+];
+
+#[test]
+fn what_judges_opens_no_file() {
+    // A user's policy is loaded from its files before anything is judged.
+    let is_pure = |source: &Source| {
+        source.ships()
+            && !source.path.components().any(|part| part.as_os_str() == "examples")
+            && PURE.iter().any(|home| source.is_in(home))
+            && !source.is_in("crates/amplihack-policy/src/user")
+    };
+    let touches =
+        ["fs::", "std::io", "std::process", "TcpStream", "UdpSocket", "UnixStream", "lock::", "log::"];
+    none("what reads or judges text touches the world", places(is_pure, &touches));
+    assert!(sources().iter().filter(|source| is_pure(source)).count() > 100, "nothing was looked at");
+}
+
 #[test]
 fn only_main_ends_the_process() {
     let may_not =

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use amplihack_policy::Decision;
 use amplihack_policy::rules::{self, BuiltinRule, ExampleKind, RuleExample, RulePack};
+use amplihack_verdict::Decision;
 
 use super::table::text;
 

@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
-use amplihack_policy::Decision;
 use amplihack_utils::error::ExitKind;
+use amplihack_verdict::Decision;
 use serde_json::{Map, Value, json};
 
 use super::args::ShellContextArgs;

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use amplihack_hooks::guard::{self, GuardMachine};
 use amplihack_policy::policy::VerdictExplanation;
-use amplihack_policy::{Event, FileText, Limits, Policy, World};
+use amplihack_policy::{Event, FileText, Policy, World};
+use amplihack_shell::Limits;
 use amplihack_utils::agent_binary::AgentBinary;
 use amplihack_utils::env::Env;
 use serde_json::{Value, json};

@@ -6,11 +6,11 @@ use std::io::{self, Write as _};
 
 use amplihack_agent::RunOutcome;
 use amplihack_export::make_visible;
-use amplihack_policy::secrets::redact_credentials;
 use amplihack_remote::{
     HostReport, IntegrationSummary, KillResult, ListRow, PoolVm, RemoteStatus, Session, StartReport,
     SweepReport, WorkflowResult,
 };
+use amplihack_secrets::redact_credentials;
 use jiff::Timestamp;
 
 use crate::ui;
@@ -315,7 +315,7 @@ fn write_masked(lines: &[u8]) -> io::Result<()> {
     match str::from_utf8(lines) {
         Ok(text) => write_bytes(strip_controls(&redact_credentials(text), false).as_bytes()),
         // What is no text is shown as it is where nothing is in it that a terminal would obey, nor a key.
-        Err(_) if has_no_controls(lines) && amplihack_policy::secrets::find_credentials(lines).is_empty() => {
+        Err(_) if has_no_controls(lines) && amplihack_secrets::find_credentials(lines).is_empty() => {
             write_bytes(lines)
         }
         Err(_) => write_bytes(

@@ -14,7 +14,7 @@ impl ChangeFinder<'_, '_> {
             let first = options.operands.first().map(|arg| arg.text().to_owned());
             let scripts: Vec<String> = scripts.collect();
             for script in if scripts.is_empty() { first.into_iter().collect() } else { scripts } {
-                for file in crate::shell::sed_writes(&script) {
+                for file in amplihack_shell::sed_writes(&script) {
                     self.add_text(PathChangeKind::Write, &file);
                 }
             }

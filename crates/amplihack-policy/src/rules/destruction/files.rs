@@ -1,11 +1,12 @@
 //! Files: the system's, a home directory's, everything here, and the record of what was done.
 
+use amplihack_shell::WordPiece;
+
 use super::super::change::{PathChange, PathChangeKind};
 use super::super::marks::{STAR, UNKNOWN, is_glob};
 use super::super::options::CommandOptions;
 use super::super::target::TargetCoverage;
 use super::super::{RuleContext, RuleHit, place};
-use crate::shell::WordPiece;
 
 pub(super) fn system_files(ctx: &RuleContext<'_>) -> Option<RuleHit> {
     let call = ctx.call()?;

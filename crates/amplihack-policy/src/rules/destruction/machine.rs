@@ -1,8 +1,9 @@
 //! The machine and its processes.
 
+use amplihack_shell::CommandInput;
+
 use super::super::options::CommandOptions;
 use super::super::{CallArg, CommandCall, RuleContext, RuleHit, is_known};
-use crate::shell::CommandInput;
 
 /// A function that pipes itself into itself; functions are not in the list, so three bare calls of one unknown name tell.
 pub(super) fn fork_bomb(ctx: &RuleContext<'_>) -> Option<RuleHit> {

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
+use amplihack_audit::DIRECTORY;
 use amplihack_export::{ExportDocument, ExportedRun, UnattendedRun, UnattendedTurn, VerificationCheck};
 use amplihack_orchestration::drive::diff_path;
 use amplihack_orchestration::journal::{AutoRunState, TurnRecord, find_run, read_run};
 use amplihack_orchestration::progress::{phase_name, verification_result_name};
-use amplihack_policy::audit::DIRECTORY;
 use amplihack_session::journal::JournaledRun;
 use amplihack_utils::env::Env;
 use amplihack_utils::launcher_context::SessionId;

@@ -1,0 +1,3 @@
+//! The search for credentials, as its users see it.
+
+mod scan;
