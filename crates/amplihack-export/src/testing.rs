@@ -12,7 +12,7 @@ use amplihack_policy::Decision;
 use amplihack_policy::audit::{AuditData, AuditEntry, EventType};
 use amplihack_session::journal::RunRecord;
 use amplihack_session::{EndEvidence, RunEnd};
-use amplihack_utils::sys::ProcessExit;
+use amplihack_sys::ProcessExit;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 

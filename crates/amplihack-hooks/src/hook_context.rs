@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use amplihack_config::env::Env;
 use amplihack_policy::audit::EventType;
 use amplihack_policy::{Event, Verdict};
-use amplihack_utils::env::Env;
 
 use crate::channel::{self, HookMessage, HookReport, LaunchReply};
 use crate::dialect::{self, HookCall};

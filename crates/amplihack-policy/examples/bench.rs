@@ -11,7 +11,7 @@ mod hostile;
 
 use amplihack_policy::rules::ExampleWorld;
 use amplihack_policy::{Decision, Event, Limits, Origin, Policy};
-use amplihack_utils::sys::thread_cpu_time;
+use amplihack_sys::thread_cpu_time;
 
 const EVERYDAY: [&str; 12] = [
     "ls -la",

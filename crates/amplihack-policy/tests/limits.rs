@@ -9,7 +9,7 @@ use std::time::Duration;
 use amplihack_policy::rules::ExampleWorld;
 use amplihack_policy::shell::commands;
 use amplihack_policy::{Decision, Event, Limits, Policy, World};
-use amplihack_utils::sys::thread_cpu_time;
+use amplihack_sys::thread_cpu_time;
 
 /// A machine that counts what it is asked.
 #[derive(Default)]

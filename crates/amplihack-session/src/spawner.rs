@@ -12,7 +12,7 @@ use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use std::sync::{Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread;
 
-use amplihack_utils::sys::{self, ChildOptions, PreparedKeeper, Signal};
+use amplihack_sys::{self as sys, ChildOptions, PreparedKeeper, Signal};
 use tokio::sync::oneshot;
 
 /// Work for a thread that never ends. It must not panic: the thread would end with it.
@@ -164,7 +164,7 @@ fn spawn_here(
     // The child cannot be gone: nobody but its owner reaps it.
     let start_time = sys::start_time(pid).unwrap_or_default();
     let child = Some(SpawnedChild::Program(child));
-    let keep = Some(keep).filter(|_| !amplihack_utils::sabotage::is_active("delivery-handle-lifetime"));
+    let keep = Some(keep).filter(|_| !amplihack_sys::sabotage::is_active("delivery-handle-lifetime"));
     Ok((OwnedChild { child, keep, pid, start_time, leads_group, on_drop: Signal::KILL }, pipes))
 }
 
@@ -222,7 +222,7 @@ mod tests {
     use std::time::{Duration, Instant};
 
     use super::{ChildLeadership, owned_children, spawn_child};
-    use amplihack_utils::sys;
+    use amplihack_sys as sys;
 
     fn block_on<T>(future: impl Future<Output = T>) -> T {
         tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)

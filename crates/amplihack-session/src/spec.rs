@@ -161,7 +161,7 @@ impl RunSpec {
 
 /// The variable by which a run's descendants are known.
 /// The variable that marks what belongs to a session.
-pub const SESSION_ID: &str = amplihack_utils::launcher_context::SESSION_VAR;
+pub const SESSION_ID: &str = amplihack_config::launcher_context::SESSION_VAR;
 
 impl ChildOutput {
     fn to_stdio(self) -> Stdio {

@@ -4,12 +4,12 @@ use std::collections::VecDeque;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
+use amplihack_config::env::Env;
 use amplihack_policy::Decision;
 use amplihack_policy::audit::{
     AuditEntry, AuditFilter, ChainReport, DIRECTORY, read_entries, verify_files, verify_logs,
 };
-use amplihack_utils::env::Env;
-use amplihack_utils::error::ExitKind;
+use amplihack_sys::error::ExitKind;
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::json;
 

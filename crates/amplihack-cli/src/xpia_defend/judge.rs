@@ -5,11 +5,11 @@ use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 
+use amplihack_config::env::Env;
 use amplihack_hooks::guard::{self, GuardMachine};
 use amplihack_policy::content::{InjectionFinding, InjectionScanner, InjectionSeverity};
 use amplihack_policy::rules::{self, RulePack};
 use amplihack_policy::{Decision, Event, Limits, Origin, Policy, RuleId, Verdict};
-use amplihack_utils::env::Env;
 use serde_json::json;
 
 use crate::answer::{XpiaAnswer, XpiaRisk, XpiaThreat};

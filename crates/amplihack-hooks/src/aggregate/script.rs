@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use amplihack_policy::audit::EventType;
 use amplihack_policy::{Decision, Verdict};
-use amplihack_utils::sys::{ProgramOutput, capture_fed};
+use amplihack_sys::{ProgramOutput, capture_fed};
 use serde_json::{Map, Value};
 
 use super::side::{PrintedAnswer, SideDecision, is_blocking, parse_printed, stricter_payload};

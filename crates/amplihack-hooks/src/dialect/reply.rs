@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use amplihack_policy::{Decision, RuleId, Verdict};
-use amplihack_utils::sys::last_words::LastWords;
+use amplihack_sys::last_words::LastWords;
 use serde_json::{Value, json};
 
 use super::HookDialect;

@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use amplihack_policy::{CommandFileOccasion, Event, RuleId, Verdict};
-use amplihack_utils::fs::read_regular;
+use amplihack_sys::fs::read_regular;
 
 use crate::dialect::{HookCall, HookDialect, SkillCall};
 use crate::hook_context::HookJudge;

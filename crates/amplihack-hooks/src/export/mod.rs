@@ -11,9 +11,9 @@ mod codex;
 mod copilot;
 mod entry;
 
+use amplihack_config::agent_binary::AgentBinary;
 use amplihack_policy::rules;
 use amplihack_policy::{Decision, Event, Limits, Policy, RuleId};
-use amplihack_utils::agent_binary::AgentBinary;
 
 pub use call::PermissionCall;
 pub use entry::{ExportEntry, ExportSubject};

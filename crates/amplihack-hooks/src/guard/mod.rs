@@ -11,9 +11,9 @@ use std::cell::OnceCell;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use amplihack_config::env::Env;
 use amplihack_policy::policy::PolicyMode;
 use amplihack_policy::{Decision, Event, Limits, Policy, RuleId, Verdict};
-use amplihack_utils::env::Env;
 
 pub use amplihack_policy::audit::DIRECTORY as AUDIT_DIRECTORY;
 pub use engine::{ENGINE_VAR, UnknownEngine, check_engine};

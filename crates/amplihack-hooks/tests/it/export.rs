@@ -4,12 +4,12 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
+use amplihack_config::agent_binary::AgentBinary;
 use amplihack_hooks::export::{ExportGaps, PolicyExport, export_policy};
 use amplihack_policy::rules::{self, ExampleWorld};
 use amplihack_policy::user::{Layer, PolicyLayerOwner};
 use amplihack_policy::{Decision, Event, Limits, Policy, World};
 use amplihack_testkit::{Sandbox, real};
-use amplihack_utils::agent_binary::AgentBinary;
 use serde_json::Value;
 
 const AGENTS: [AgentBinary; 4] =

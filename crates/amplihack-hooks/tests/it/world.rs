@@ -4,12 +4,12 @@ use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime};
 
+use amplihack_config::env::Env;
 use amplihack_hooks::dialect::{HookReply, PayloadError};
 use amplihack_hooks::{
     HookAction, HookAudit, HookAuditEntry, HookContext, HookEvent, HookInvocation, HookJudge, events,
 };
 use amplihack_policy::{Decision, Event, RuleId, Verdict};
-use amplihack_utils::env::Env;
 use serde_json::Value;
 
 /// Denies what would remove everything, asks for `sudo`, and finds instructions in content.

@@ -6,8 +6,8 @@ use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use amplihack_utils::fs::create_private_dir;
-use amplihack_utils::lock::{LockError, lock_within};
+use amplihack_sys::fs::create_private_dir;
+use amplihack_sys::lock::{LockError, lock_within};
 use jiff::civil::Date;
 use serde::Serialize;
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use amplihack_utils::sys::WorkLimit;
+use amplihack_sys::WorkLimit;
 
 use super::explanation::VerdictExplanation;
 use super::judging::deny_undecided;

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use amplihack_utils::sys::WorkLimit;
+use amplihack_sys::WorkLimit;
 
 use super::explanation::{VerdictExplanation, explain_call};
 use super::{Limits, NESTING, Policy, PolicyMode, UNDECIDED, UNKNOWN_PROGRAM};

@@ -8,7 +8,7 @@ mod mode;
 use std::path::Path;
 use std::time::Duration;
 
-use amplihack_utils::sys::WorkLimit;
+use amplihack_sys::WorkLimit;
 
 use crate::decision::{Decision, RuleId, Verdict};
 use crate::event::{CommandFileOccasion, Event, World};

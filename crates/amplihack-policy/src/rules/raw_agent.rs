@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use amplihack_utils::agent_binary::AgentBinary;
+use amplihack_config::agent_binary::AgentBinary;
 
 use super::call::{CallArg, base_name};
 use super::example::shell_example;

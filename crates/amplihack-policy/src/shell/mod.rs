@@ -48,7 +48,7 @@ pub use model::{
 pub(crate) use output::printed_text as printed;
 pub use quoting::{PrecedingSign, QuotedDocument, Quoting, QuotingReport, ScriptPosition, find_quoting};
 
-use amplihack_utils::sys::WorkLimit;
+use amplihack_sys::WorkLimit;
 
 use crate::policy::Limits;
 

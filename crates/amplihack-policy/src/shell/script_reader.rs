@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use amplihack_utils::sys::WorkLimit;
+use amplihack_sys::WorkLimit;
 
 use super::heredoc::{CleanedScript, HereDocument, clean_script};
 use super::items::{RawShellText, ShellItem, collect_commands};

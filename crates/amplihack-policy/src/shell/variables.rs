@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use amplihack_utils::sys::WorkLimit;
+use amplihack_sys::WorkLimit;
 
 use super::model::{ShellWord, WordPiece};
 use super::word::WordPart;

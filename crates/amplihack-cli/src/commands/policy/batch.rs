@@ -5,7 +5,7 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use amplihack_policy::Decision;
-use amplihack_utils::error::ExitKind;
+use amplihack_sys::error::ExitKind;
 use serde_json::{Map, Value, json};
 
 use super::args::ShellContextArgs;

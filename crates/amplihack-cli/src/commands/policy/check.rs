@@ -1,8 +1,8 @@
 //! `amplihack policy check`: the verdict on one command, or on many.
 
+use amplihack_config::env::Env;
 use amplihack_policy::Decision;
-use amplihack_utils::env::Env;
-use amplihack_utils::error::ExitKind;
+use amplihack_sys::error::ExitKind;
 
 use super::args::{CheckArgs, single_word};
 use super::batch;

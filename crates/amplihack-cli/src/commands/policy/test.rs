@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
+use amplihack_config::env::Env;
 use amplihack_policy::Decision;
 use amplihack_policy::policy::VerdictExplanation;
-use amplihack_utils::env::Env;
 use serde_json::{Value, json};
 
 use super::args::PolicyTestArgs;
