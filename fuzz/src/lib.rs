@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use amplihack_utils::sys::thread_cpu_time;
+use amplihack_sys::thread_cpu_time;
 
 mod mutate;
 mod scratch;

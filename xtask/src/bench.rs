@@ -188,7 +188,7 @@ fn guard_rows(stage: &Stage, runs: usize) -> Result<Vec<measure::Row>, Failure> 
     measure::rows(stage, guard::entries(stage, &session, runs)?)
 }
 
-/// The resolver against the bare walk, both in the process of an example of `amplihack-utils`.
+/// The resolver against the bare walk, both in the process of an example of `amplihack-config`.
 fn resolver(bins: &Path, runs: usize) -> Result<Vec<(String, &'static str, Pairs)>, Failure> {
     let program = bins.join("examples/resolver");
     let text = shell::read(shell::program(program).arg(runs.to_string()))?;
@@ -216,7 +216,7 @@ const COMMANDS: &[[&str; 4]] = &[
     ["--package", "amplihack-cli", "--bin", "amplihack"],
     ["--package", "amplihack-cli", "--bin", "recipe-runner-rs"],
     ["--package", "amplihack-testkit", "--bin", "fake-agent"],
-    ["--package", "amplihack-utils", "--example", "resolver"],
+    ["--package", "amplihack-config", "--example", "resolver"],
     ["--package", "amplihack-policy", "--example", "bench"],
     ["--package", "amplihack-remote", "--example", "speed"],
 ];

@@ -100,7 +100,9 @@ fn constant(line: &str) -> String {
     let mut rest = line.split(' ').peekable();
     while let Some(word) = rest.next() {
         words.push(match word {
-            "after" if rest.peek().is_some_and(|next| next.starts_with(|first: char| first.is_ascii_digit())) => {
+            "after"
+                if rest.peek().is_some_and(|next| next.starts_with(|first: char| first.is_ascii_digit())) =>
+            {
                 let _ = rest.next();
                 "after 1.2".to_owned()
             }

@@ -166,9 +166,9 @@ impl CliFeature {
     /// Returns the support for the feature in `version`; `None` stands for [`newest_known`].
     pub fn support_in(self, version: Option<&Version>) -> FeatureSupport {
         let row = self.table_row();
-        if self == Self::SystemPrompt && amplihack_utils::sabotage::is_active("amp-system-prompt")
+        if self == Self::SystemPrompt && amplihack_sys::sabotage::is_active("amp-system-prompt")
             || row.current == FeatureSupport::Dropped
-                && amplihack_utils::sabotage::is_active("amp-evidence-dropped")
+                && amplihack_sys::sabotage::is_active("amp-evidence-dropped")
         {
             return FeatureSupport::Has;
         }

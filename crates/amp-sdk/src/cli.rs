@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use amplihack_agent::lookup::{self, is_executable};
-use amplihack_utils::env::Env;
+use amplihack_config::env::Env;
 
 use crate::error::{Error, Result};
 
@@ -46,20 +46,20 @@ pub(crate) fn resolve_cli(cli_path: Option<(&Path, CliSource)>, env: &Env) -> Re
     }
     let home = env.home();
     let mut places = [(".amp/bin/amp", CliSource::AmpHome), (".local/bin/amp", CliSource::LocalBin)];
-    if amplihack_utils::sabotage::is_active("amp-cli-official") {
+    if amplihack_sys::sabotage::is_active("amp-cli-official") {
         places.reverse();
     }
     for (place, source) in places {
         let Some(program) = home.as_ref().map(|home| home.join(place)) else { continue };
         if is_executable(&program)
-            && !(source == CliSource::LocalBin && amplihack_utils::sabotage::is_active("amp-cli-link"))
+            && !(source == CliSource::LocalBin && amplihack_sys::sabotage::is_active("amp-cli-link"))
         {
             return Ok(AmpCli { program, leading: Vec::new(), source });
         }
     }
     match env
         .get("PATH")
-        .filter(|_| !amplihack_utils::sabotage::is_active("amp-cli-path"))
+        .filter(|_| !amplihack_sys::sabotage::is_active("amp-cli-path"))
         .and_then(|path| lookup::on_path("amp", path))
     {
         Some(program) => Ok(AmpCli { program, leading: Vec::new(), source: CliSource::Path }),
@@ -74,7 +74,7 @@ fn configured_cli(path: &Path, source: CliSource, env: &Env) -> Result<AmpCli> {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     if path.extension().is_some_and(|extension| extension == "js")
         && absolute.is_file()
-        && !amplihack_utils::sabotage::is_active("amp-cli-node")
+        && !amplihack_sys::sabotage::is_active("amp-cli-node")
     {
         let node = env.get("PATH").and_then(|path| lookup::on_path("node", path));
         let program = node.ok_or_else(|| Error::CliNotFound {

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use amplihack_agent::event::FailKind;
 use amplihack_session::RunEnd;
-use amplihack_utils::error::{ErrorExplanation, ExitKind};
-use amplihack_utils::sys::ProcessExit;
+use amplihack_sys::ProcessExit;
+use amplihack_sys::error::{ErrorExplanation, ExitKind};
 use semver::Version;
 
 pub use kind::ErrorKind;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use amplihack_utils::secret::REDACTED;
+use amplihack_config::secret::REDACTED;
 use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
@@ -69,7 +69,7 @@ impl TryFrom<Value> for GovernedAuthority {
         let Value::Object(mut map) = value else { return Err(invalid_authority("it is not an object")) };
         let mut references = BTreeMap::new();
         for name in REFERENCES {
-            if amplihack_utils::sabotage::is_active("amp-governed-references") {
+            if amplihack_sys::sabotage::is_active("amp-governed-references") {
                 let any = map
                     .remove(name)
                     .as_ref()
@@ -219,7 +219,7 @@ impl GovernedAuthority {
         ];
         match unmanaged
             .into_iter()
-            .find(|(_, given)| *given && !amplihack_utils::sabotage::is_active("amp-governed-options"))
+            .find(|(_, given)| *given && !amplihack_sys::sabotage::is_active("amp-governed-options"))
         {
             Some((name, _)) => Err(Error::invalid_option(
                 name,

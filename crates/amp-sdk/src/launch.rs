@@ -9,9 +9,9 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use amplihack_agent::lookup::is_executable;
+use amplihack_config::env::Env;
+use amplihack_config::launcher_context::new_session_id;
 use amplihack_session::{CapturedOutput, ChildInput, ProcessOutput, RunEnd};
-use amplihack_utils::env::Env;
-use amplihack_utils::launcher_context::new_session_id;
 
 use crate::cli::{AmpCli, CliSource, resolve_cli};
 use crate::error::{CliEnd, Error, Result, StderrTail};
@@ -52,7 +52,7 @@ impl CliLaunch {
                     looked_in.set_variable(name, value);
                 }
                 let variable = options.env.get("AMP_CLI_PATH").filter(|path| {
-                    !path.is_empty() && !amplihack_utils::sabotage::is_active("amp-cli-variable")
+                    !path.is_empty() && !amplihack_sys::sabotage::is_active("amp-cli-variable")
                 });
                 let path = match (&options.cli_path, variable) {
                     (Some(path), _) => Some((path.as_path(), CliSource::Option)),
@@ -70,22 +70,22 @@ impl CliLaunch {
         let here = matches!(program, CliLocation::Here(_));
         let mut env = if here { base } else { Env::empty() };
         for (name, value) in &options.env {
-            let is_lost = name == "AMP_API_KEY" && amplihack_utils::sabotage::is_active("amp-given-key")
-                || name == "AMP_URL" && amplihack_utils::sabotage::is_active("amp-given-url")
-                || !name.starts_with("AMP_") && amplihack_utils::sabotage::is_active("amp-given-variables");
+            let is_lost = name == "AMP_API_KEY" && amplihack_sys::sabotage::is_active("amp-given-key")
+                || name == "AMP_URL" && amplihack_sys::sabotage::is_active("amp-given-url")
+                || !name.starts_with("AMP_") && amplihack_sys::sabotage::is_active("amp-given-variables");
             // The path of a program here means nothing there.
-            if (here || name != "AMP_CLI_PATH" || amplihack_utils::sabotage::is_active("amp-ssh-path"))
+            if (here || name != "AMP_CLI_PATH" || amplihack_sys::sabotage::is_active("amp-ssh-path"))
                 && !is_lost
             {
                 env.set_variable(name, value);
             }
         }
         if let Some(toolbox) = &options.toolbox
-            && !amplihack_utils::sabotage::is_active("amp-option-toolbox")
+            && !amplihack_sys::sabotage::is_active("amp-option-toolbox")
         {
             env.set_variable("AMP_TOOLBOX", toolbox);
         }
-        if !amplihack_utils::sabotage::is_active("amp-sdk-version") {
+        if !amplihack_sys::sabotage::is_active("amp-sdk-version") {
             env.set_variable("AMP_SDK_VERSION", SDK_VERSION);
         }
         Ok(Self { program, cwd: options.cwd.clone(), env, hidden: Vec::new(), governed: false })
@@ -110,14 +110,14 @@ impl CliLaunch {
         let cli =
             AmpCli { program: authority.command.clone(), leading: Vec::new(), source: CliSource::Authority };
         let mut env: Env = authority.env.iter().collect();
-        if amplihack_utils::sabotage::is_active("amp-governed-environment") {
+        if amplihack_sys::sabotage::is_active("amp-governed-environment") {
             env.set_variable("HOME", "/");
         }
         Ok(Self {
             program: CliLocation::Here(cli),
             cwd: authority.cwd.clone(),
             env,
-            hidden: if amplihack_utils::sabotage::is_active("amp-governed-redaction") {
+            hidden: if amplihack_sys::sabotage::is_active("amp-governed-redaction") {
                 Vec::new()
             } else {
                 authority.hidden_values()
@@ -152,7 +152,7 @@ impl CliLaunch {
                 let mut command = Command::new(&cli.program);
                 command.args(&cli.leading).args(args).env_clear().envs(self.env.iter());
                 if let Some(cwd) = &self.cwd
-                    && !amplihack_utils::sabotage::is_active("amp-option-cwd")
+                    && !amplihack_sys::sabotage::is_active("amp-option-cwd")
                 {
                     command.current_dir(cwd);
                 }
@@ -199,13 +199,13 @@ impl CliLaunch {
 /// Returns the base environment without Amp's own variables, which are given explicitly or not at all.
 fn base_environment(options: &Options) -> Env {
     let given =
-        options.base_env.clone().filter(|_| !amplihack_utils::sabotage::is_active("amp-base-environment"));
+        options.base_env.clone().filter(|_| !amplihack_sys::sabotage::is_active("amp-base-environment"));
     let base = given.unwrap_or_else(Env::from_process);
     let ours = |name: &OsStr| {
         let name = name.as_encoded_bytes();
         name.starts_with(b"AMP_")
             && !name.starts_with(b"AMP_TEST_")
-            && !amplihack_utils::sabotage::is_active("amp-ambient")
+            && !amplihack_sys::sabotage::is_active("amp-ambient")
     };
     base.iter().filter(|(name, _)| !ours(name)).collect()
 }

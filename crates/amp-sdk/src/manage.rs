@@ -145,7 +145,7 @@ impl<T: Send + 'static> ManagementCall<T> {
     /// Refuses commands that neither the CLI nor the SDK in its place may do.
     fn check_allowed(&self, amp: &AmpContext) -> Result<()> {
         if self.ungoverned
-            && !amplihack_utils::sabotage::is_active("amp-governed-management")
+            && !amplihack_sys::sabotage::is_active("amp-governed-management")
             && amp.options.governed_authority.is_some()
         {
             let message = "governed execution changes no permissions, MCP servers or their credentials; \

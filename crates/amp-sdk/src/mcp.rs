@@ -83,7 +83,7 @@ impl std::fmt::Debug for OauthLogin {
         f.debug_struct("OauthLogin")
             .field("server_url", &self.server_url)
             .field("client_id", &self.client_id)
-            .field("client_secret", &self.client_secret.as_ref().map(|_| amplihack_utils::secret::REDACTED))
+            .field("client_secret", &self.client_secret.as_ref().map(|_| amplihack_config::secret::REDACTED))
             .field("scopes", &self.scopes)
             .finish_non_exhaustive()
     }

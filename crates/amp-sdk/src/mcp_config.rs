@@ -62,7 +62,7 @@ impl McpStdioServer {
     pub fn to_value(&self) -> Value {
         let mut map = Map::new();
         map.insert("command".into(), self.command.clone().into());
-        if !self.args.is_empty() && !amplihack_utils::sabotage::is_active("amp-mcp-program") {
+        if !self.args.is_empty() && !amplihack_sys::sabotage::is_active("amp-mcp-program") {
             map.insert("args".into(), self.args.clone().into());
         }
         if !self.env.is_empty() {
@@ -92,7 +92,7 @@ impl McpHttpServer {
     pub fn to_value(&self) -> Value {
         let mut map = Map::new();
         map.insert("url".into(), self.url.clone().into());
-        if !self.headers.is_empty() && !amplihack_utils::sabotage::is_active("amp-mcp-address") {
+        if !self.headers.is_empty() && !amplihack_sys::sabotage::is_active("amp-mcp-address") {
             map.insert("headers".into(), json!(self.headers));
         }
         if let Some(transport) = &self.transport {
@@ -212,7 +212,7 @@ impl Default for McpConfig {
 impl From<&str> for McpConfig {
     /// JSON if it begins with `{`, else a path.
     fn from(text: &str) -> Self {
-        if text.trim_start().starts_with('{') && !amplihack_utils::sabotage::is_active("amp-mcp-text") {
+        if text.trim_start().starts_with('{') && !amplihack_sys::sabotage::is_active("amp-mcp-text") {
             Self::Json(text.to_owned())
         } else {
             Self::Path(PathBuf::from(text))
@@ -232,7 +232,7 @@ impl TryFrom<Value> for McpConfig {
                     for key in ["env", "headers"] {
                         if let Some(Value::Object(map)) = server.get_mut(key) {
                             map.retain(|_, value| {
-                                !value.is_null() || amplihack_utils::sabotage::is_active("amp-nulls")
+                                !value.is_null() || amplihack_sys::sabotage::is_active("amp-nulls")
                             });
                         }
                     }

@@ -144,7 +144,7 @@ impl Registry {
             (&self.default, ResolutionSource::Default),
             (&wish.remote, ResolutionSource::Remote),
         ];
-        if amplihack_utils::sabotage::is_active("amp-model-order") {
+        if amplihack_sys::sabotage::is_active("amp-model-order") {
             sources.swap(0, 1);
         }
         let (requested, source) = sources
@@ -158,7 +158,7 @@ impl Registry {
             Ok(model) => Some(model),
             Err(ModelSelectionError::UnknownModel { .. }) if wish.allow_unknown => None,
             Err(ModelSelectionError::UnknownModel { .. })
-                if amplihack_utils::sabotage::is_active("amp-model-fallback") =>
+                if amplihack_sys::sabotage::is_active("amp-model-fallback") =>
             {
                 Some(self.default_model()?)
             }
@@ -205,7 +205,7 @@ impl Registry {
     /// registry.
     pub fn default_model(&self) -> Result<&RegistryModel, ModelSelectionError> {
         let Some(id) =
-            self.default.as_ref().filter(|_| !amplihack_utils::sabotage::is_active("amp-model-default"))
+            self.default.as_ref().filter(|_| !amplihack_sys::sabotage::is_active("amp-model-default"))
         else {
             return Err(ModelSelectionError::ModelUnavailable {
                 provider: self.provider.clone(),

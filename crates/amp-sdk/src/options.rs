@@ -5,7 +5,7 @@ mod validate;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use amplihack_utils::env::Env;
+use amplihack_config::env::Env;
 use semver::Version;
 use serde_json::Value;
 

@@ -5,8 +5,8 @@ use std::io::Write;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use amplihack_utils::env::Env;
-use amplihack_utils::sys;
+use amplihack_config::env::Env;
+use amplihack_sys as sys;
 use tempfile::TempDir;
 
 use crate::error::{Error, Result};
@@ -39,11 +39,11 @@ impl OverlayFiles {
                 .prefix(&OverlayOwner::current_process().directory_prefix())
                 .tempdir_in(&place);
             let mut made = made.map_err(failed)?;
-            made.disable_cleanup(amplihack_utils::sabotage::is_active("amp-rules-gone"));
+            made.disable_cleanup(amplihack_sys::sabotage::is_active("amp-rules-gone"));
             self.directory = Some(made);
         }
         let path = self.directory.as_ref().map_or(place.as_path(), TempDir::path).join(name);
-        let mode = if amplihack_utils::sabotage::is_active("amp-rules-private") { 0o644 } else { 0o600 };
+        let mode = if amplihack_sys::sabotage::is_active("amp-rules-private") { 0o644 } else { 0o600 };
         let mut file =
             OpenOptions::new().write(true).create_new(true).mode(mode).open(&path).map_err(failed)?;
         file.write_all(contents).map_err(failed)?;

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use amplihack_agent::amp::sdk::{AmpThreadChoice, SdkRun};
-use amplihack_utils::env::Env;
+use amplihack_config::env::Env;
 use serde_json::Value;
 
 use crate::capability::CliFeature;

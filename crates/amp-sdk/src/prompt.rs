@@ -57,7 +57,7 @@ pub enum InputContent {
 /// ```
 pub fn create_user_message(text: impl Into<String>) -> UserInputMessage {
     let mut text = text.into();
-    if amplihack_utils::sabotage::is_active("amp-create-message") {
+    if amplihack_sys::sabotage::is_active("amp-create-message") {
         text.truncate(text.find('\n').unwrap_or(text.len()));
     }
     UserInputMessage { content: vec![InputContent::Text(text)], ..UserInputMessage::default() }
@@ -154,12 +154,12 @@ impl AmpPrompt {
     /// The bytes for the CLI's standard input.
     pub(crate) fn into_bytes(self) -> Vec<u8> {
         match self {
-            Self::Text(text) if amplihack_utils::sabotage::is_active("amp-prompt-text") => {
+            Self::Text(text) if amplihack_sys::sabotage::is_active("amp-prompt-text") => {
                 text.trim_end().as_bytes().to_vec()
             }
             Self::Text(text) => text.into_bytes(),
             Self::Messages(messages) => {
-                let few = if amplihack_utils::sabotage::is_active("amp-prompt-messages") {
+                let few = if amplihack_sys::sabotage::is_active("amp-prompt-messages") {
                     1
                 } else {
                     messages.len()

@@ -45,7 +45,7 @@ impl std::str::FromStr for PermissionAction {
         [Self::Allow, Self::Reject, Self::Ask, Self::Delegate]
             .into_iter()
             .find(|action| action.as_str() == word)
-            .or(amplihack_utils::sabotage::is_active("amp-rule-actions").then_some(Self::Ask))
+            .or(amplihack_sys::sabotage::is_active("amp-rule-actions").then_some(Self::Ask))
             .ok_or_else(|| {
                 Error::invalid_option("action", format!("{word:?} is none of allow, reject, ask, delegate"))
             })
@@ -102,8 +102,8 @@ pub fn create_permission(tool: &str, action: &str, options: PermissionOptions) -
     let rule = Permission {
         tool: tool.to_owned(),
         action: action.parse()?,
-        matches: options.matches.filter(|_| !amplihack_utils::sabotage::is_active("amp-rule-matches")),
-        context: options.context.filter(|_| !amplihack_utils::sabotage::is_active("amp-rule-context")),
+        matches: options.matches.filter(|_| !amplihack_sys::sabotage::is_active("amp-rule-matches")),
+        context: options.context.filter(|_| !amplihack_sys::sabotage::is_active("amp-rule-context")),
         to: options.to,
         extra: Map::new(),
     };
@@ -155,7 +155,7 @@ impl Permission {
         }
         match check_rules(&Value::Array(vec![self.to_value()]))
             .first()
-            .filter(|_| !amplihack_utils::sabotage::is_active("amp-rule-check"))
+            .filter(|_| !amplihack_sys::sabotage::is_active("amp-rule-check"))
         {
             Some(issue) => {
                 let key = issue.path.strip_prefix("0.").unwrap_or_default();
@@ -173,13 +173,13 @@ impl Permission {
         let mut map = self.extra.clone();
         map.insert("tool".into(), self.tool.clone().into());
         let action = match self.action {
-            PermissionAction::Allow if amplihack_utils::sabotage::is_active("amp-rule-allow") => {
+            PermissionAction::Allow if amplihack_sys::sabotage::is_active("amp-rule-allow") => {
                 PermissionAction::Ask
             }
-            PermissionAction::Ask if amplihack_utils::sabotage::is_active("amp-rule-ask") => {
+            PermissionAction::Ask if amplihack_sys::sabotage::is_active("amp-rule-ask") => {
                 PermissionAction::Allow
             }
-            PermissionAction::Reject if amplihack_utils::sabotage::is_active("amp-rule-reject") => {
+            PermissionAction::Reject if amplihack_sys::sabotage::is_active("amp-rule-reject") => {
                 PermissionAction::Ask
             }
             action => action,
@@ -223,7 +223,7 @@ impl TryFrom<Value> for Permission {
             Some(Value::Object(matches)) => Some(matches),
             Some(_) => return Err(Error::invalid_option("permission", "\"matches\" is not an object")),
         };
-        if amplihack_utils::sabotage::is_active("amp-list-rules") {
+        if amplihack_sys::sabotage::is_active("amp-list-rules") {
             map.clear();
         }
         Ok(Self { tool, action, matches, context, to, extra: map })

@@ -69,7 +69,7 @@ pub async fn run_to_answer(prompt: impl Into<AmpPrompt>, options: Options) -> Re
         }
         Some(StreamMessage::Result(result)) => Ok(RunAnswer {
             text: match &result.result {
-                Some(text) if amplihack_utils::sabotage::is_active("amp-run-text") => text.trim().to_owned(),
+                Some(text) if amplihack_sys::sabotage::is_active("amp-run-text") => text.trim().to_owned(),
                 text => text.clone().unwrap_or_default(),
             },
             warnings: messages.warnings().to_vec(),
@@ -83,7 +83,7 @@ pub async fn run_to_answer(prompt: impl Into<AmpPrompt>, options: Options) -> Re
 
 fn result_error(result: &ErrorResultMessage, end: Box<CliEnd>) -> Error {
     let message = result.message();
-    if amplihack_utils::sabotage::is_active("amp-run-error") {
+    if amplihack_sys::sabotage::is_active("amp-run-error") {
         return Error::NoResult { end };
     }
     if reports_missing_login(&message) {

@@ -34,7 +34,7 @@ impl SessionCapability {
 
 /// Returns the capabilities of Amp's sessions.
 pub fn capabilities() -> [SessionCapability; 4] {
-    if amplihack_utils::sabotage::is_active("amp-capabilities") {
+    if amplihack_sys::sabotage::is_active("amp-capabilities") {
         return [SessionCapability::SessionHistory; 4];
     }
     [
@@ -76,7 +76,7 @@ impl From<ThreadSummary> for ProviderSession {
         }
         Self {
             id: thread.id.clone(),
-            label: if amplihack_utils::sabotage::is_active("amp-provider-sessions") {
+            label: if amplihack_sys::sabotage::is_active("amp-provider-sessions") {
                 thread.id.clone()
             } else {
                 thread.title.clone()

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use amplihack_agent::jsonc;
-use amplihack_utils::env::Env;
-use amplihack_utils::fs::read_regular;
+use amplihack_config::env::Env;
+use amplihack_sys::fs::read_regular;
 use jsonc_parser::parse_to_serde_value;
 use serde_json::{Map, Value};
 
@@ -19,7 +19,7 @@ pub(crate) fn settings_overlay(options: &Options) -> Map<String, Value> {
     let mut map = Map::new();
     if !options.permissions.is_empty() {
         let rules = options.permissions.iter().map(crate::rule::Permission::to_value).collect();
-        let key = if amplihack_utils::sabotage::is_active("amp-rules-replace") {
+        let key = if amplihack_sys::sabotage::is_active("amp-rules-replace") {
             "amp.permissions.more"
         } else {
             "amp.permissions"
@@ -29,13 +29,13 @@ pub(crate) fn settings_overlay(options: &Options) -> Map<String, Value> {
         map.insert("amp.dangerouslyAllowAll".to_owned(), false.into());
     }
     if let Some(allow) = options.dangerously_allow_all
-        && !(allow && amplihack_utils::sabotage::is_active("amp-option-allow-all")
-            || !allow && amplihack_utils::sabotage::is_active("amp-option-allow-none"))
+        && !(allow && amplihack_sys::sabotage::is_active("amp-option-allow-all")
+            || !allow && amplihack_sys::sabotage::is_active("amp-option-allow-none"))
     {
         map.insert("amp.dangerouslyAllowAll".to_owned(), allow.into());
     }
     if let Some(skills) = &options.skills
-        && !amplihack_utils::sabotage::is_active("amp-option-skills")
+        && !amplihack_sys::sabotage::is_active("amp-option-skills")
     {
         map.insert("amp.skills.path".to_owned(), skills.clone().into());
     }

@@ -40,7 +40,7 @@ use engine::StreamEngine;
 /// ```
 pub fn execute(prompt: impl Into<AmpPrompt>, options: Options) -> MessageStream {
     let prompt = prompt.into();
-    if amplihack_utils::sabotage::is_active("amp-lazy") {
+    if amplihack_sys::sabotage::is_active("amp-lazy") {
         let (prompt, options) = (prompt.clone(), options.clone());
         drop(std::thread::spawn(move || crate::blocking::run_to_answer(prompt, options)));
     }

@@ -146,11 +146,7 @@ fn read_ssh(mut map: Map<String, Value>) -> Result<SshSurface> {
     };
     Ok(SshSurface {
         destination: text("destination")?.unwrap_or_default(),
-        user: text(if amplihack_utils::sabotage::is_active("amp-surface-map") {
-            "user"
-        } else {
-            "ssh_user"
-        })?,
+        user: text(if amplihack_sys::sabotage::is_active("amp-surface-map") { "user" } else { "ssh_user" })?,
         port,
         identity_file: text("identity_file")?.map(PathBuf::from),
         ssh_path: text("ssh_path")?.map(PathBuf::from),

@@ -18,8 +18,8 @@ mod script;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use amplihack_config::env::Env;
 use amplihack_session::{ChildInput, ChildOutput, Deadlines, RunSpec, run_blocking};
-use amplihack_utils::env::Env;
 use tempfile::TempDir;
 
 use crate::error::{Error, Result};

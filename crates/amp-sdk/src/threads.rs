@@ -81,7 +81,7 @@ pub struct ThreadReplayOptions {
 
 /// The word for the CLI, and what it needs of it. Current CLIs have no `public`: they call it `unlisted`.
 fn visibility_argument(word: Option<&str>, needs: &mut Vec<CliFeature>) -> Option<String> {
-    let word = word.filter(|_| !amplihack_utils::sabotage::is_active("amp-thread-visibility"));
+    let word = word.filter(|_| !amplihack_sys::sabotage::is_active("amp-thread-visibility"));
     match word {
         Some(visibility::UNLISTED) => needs.push(CliFeature::VisibilityUnlisted),
         Some(visibility::PUBLIC) => needs.push(CliFeature::VisibilityPublic),
@@ -105,7 +105,7 @@ pub(crate) fn bare_id(text: &str) -> Option<&str> {
 fn new_id(answer: &CommandAnswer) -> Result<String> {
     bare_id(&answer.stdout)
         .map(|id| {
-            if amplihack_utils::sabotage::is_active("amp-thread-id") {
+            if amplihack_sys::sabotage::is_active("amp-thread-id") {
                 answer.trimmed_text()
             } else {
                 id.to_owned()
@@ -142,7 +142,7 @@ calls! {
 
     /// The whole conversation as Markdown.
     markdown(id: &str) -> String {
-        let command = if amplihack_utils::sabotage::is_active("amp-thread-markdown") { "raw" } else { "markdown" };
+        let command = if amplihack_sys::sabotage::is_active("amp-thread-markdown") { "raw" } else { "markdown" };
         Ok(ManagementCall::new_text(thread_words(command, id), &[CliFeature::ThreadsMarkdown]))
     }
 

@@ -1,8 +1,8 @@
 //! Errors of a command line that cannot be built.
 
-use amplihack_utils::agent_binary::AgentBinary;
-use amplihack_utils::error::{ErrorExplanation, ExitKind};
-use amplihack_utils::prompt_delivery::{DeliveryMode, PromptDelivery};
+use amplihack_config::agent_binary::AgentBinary;
+use amplihack_config::prompt_delivery::{DeliveryMode, PromptDelivery};
+use amplihack_sys::error::{ErrorExplanation, ExitKind};
 use semver::Version;
 
 use crate::matrix::{AgentCapability, RunMode};

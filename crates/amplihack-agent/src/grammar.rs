@@ -84,7 +84,7 @@ impl ArgumentGrammar {
     /// Words that cannot be read (a flag that is not known here) and everything behind them that might belong to them
     /// pass through unchanged; a prompt is only taken where it is one for certain.
     pub fn read(&self, args: &[OsString]) -> UserArguments {
-        if amplihack_utils::sabotage::is_active("delivery-shown-invocations") {
+        if amplihack_sys::sabotage::is_active("delivery-shown-invocations") {
             return ArgumentReader::pass_untouched(args);
         }
         ArgumentReader { grammar: self, out: UserArguments::default(), verb: None }.read(args)
@@ -244,7 +244,7 @@ pub(crate) fn split_equals(word: &OsStr) -> Option<(&OsStr, &OsStr)> {
 
 #[cfg(test)]
 mod tests {
-    use amplihack_utils::agent_binary::AgentBinary;
+    use amplihack_config::agent_binary::AgentBinary;
 
     use super::*;
     use crate::profile::agent_profile;

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use amplihack_utils::agent_binary::AgentBinary;
-use amplihack_utils::prompt_delivery::{DeliveryCaps, DeliveryMode, MAX_ARG_BYTES};
-use amplihack_utils::sabotage;
+use amplihack_config::agent_binary::AgentBinary;
+use amplihack_config::prompt_delivery::{DeliveryCaps, DeliveryMode, MAX_ARG_BYTES};
+use amplihack_sys::sabotage;
 use semver::Version;
 
 use crate::error::Unsupported;

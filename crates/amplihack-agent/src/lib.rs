@@ -30,7 +30,7 @@ pub mod subcommand;
 pub mod transcript;
 pub mod version;
 
-pub use amplihack_utils::agent_binary::AgentBinary;
+pub use amplihack_config::agent_binary::AgentBinary;
 pub use command::{AgentCommand, AgentRunOptions, DeliveredCommand, PermissionLevel};
 pub use decode::Decode;
 pub use error::{DeliveryError, Unsupported};

@@ -3,10 +3,10 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use amplihack_utils::agent_binary::AgentBinary;
-use amplihack_utils::env::Env;
-use amplihack_utils::error::{ErrorExplanation, ExitKind};
-use amplihack_utils::sys;
+use amplihack_config::agent_binary::AgentBinary;
+use amplihack_config::env::Env;
+use amplihack_sys as sys;
+use amplihack_sys::error::{ErrorExplanation, ExitKind};
 
 use crate::profile::agent_profile;
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use amplihack_utils::prompt_delivery::DeliveryMode;
+use amplihack_config::prompt_delivery::DeliveryMode;
 use semver::Version;
 
 use crate::command::PermissionLevel;

@@ -2,7 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 
-use amplihack_utils::agent_binary::AgentBinary;
+use amplihack_config::agent_binary::AgentBinary;
 
 use crate::command::PermissionLevel;
 use crate::grammar::{ArgumentGrammar, is_flag, is_listed, split_equals};

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use amplihack_utils::agent_binary::AgentBinary;
-use amplihack_utils::env::Env;
+use amplihack_config::agent_binary::AgentBinary;
+use amplihack_config::env::Env;
 
 use crate::decode::Decode;
 use crate::event::AgentUsage;
@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn every_agent_takes_a_headless_prompt_on_argv() {
-        use amplihack_utils::prompt_delivery::DeliveryMode;
+        use amplihack_config::prompt_delivery::DeliveryMode;
         for agent in AgentBinary::ALL {
             let row = agent_profile(agent)
                 .find_row(AgentCapability::Prompt(DeliveryMode::Argv), RunMode::Headless)

@@ -1,6 +1,6 @@
 //! From an agent's bytes to numbered events: the framer, the decoder and the ledger, together.
 
-use amplihack_utils::sys::ProcessExit;
+use amplihack_sys::ProcessExit;
 use bytes::Bytes;
 use jiff::Timestamp;
 
@@ -136,7 +136,7 @@ impl EventNumberer {
 
 #[cfg(test)]
 mod tests {
-    use amplihack_utils::agent_binary::AgentBinary;
+    use amplihack_config::agent_binary::AgentBinary;
     use jiff::Timestamp;
 
     use super::{AgentEvent, AgentStreamReader, ProcessExit, UsageTotals};

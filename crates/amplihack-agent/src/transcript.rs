@@ -1,7 +1,7 @@
 //! Calls of tools and their results in the record that an agent keeps of its session: what a launch sees of them where it reads no
 //! stream.
 
-use amplihack_utils::agent_binary::AgentBinary;
+use amplihack_config::agent_binary::AgentBinary;
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::Value;

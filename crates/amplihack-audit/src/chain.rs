@@ -3,7 +3,7 @@
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 
-use amplihack_utils::hex::to_hex;
+use amplihack_sys::hex::to_hex;
 use sha2::{Digest as _, Sha256};
 
 use super::AuditError;

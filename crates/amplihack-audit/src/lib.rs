@@ -11,8 +11,8 @@ mod write;
 use std::io;
 use std::path::PathBuf;
 
-use amplihack_utils::error::ErrorExplanation;
-use amplihack_utils::lock::LockError;
+use amplihack_sys::error::ErrorExplanation;
+use amplihack_sys::lock::LockError;
 use jiff::civil::DateTime;
 use serde::{Deserialize, Serialize};
 

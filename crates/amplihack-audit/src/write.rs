@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use amplihack_secrets::redact_credentials;
-use amplihack_utils::fs::create_private_dir;
-use amplihack_utils::lock::{LockError, lock_within};
+use amplihack_sys::fs::create_private_dir;
+use amplihack_sys::lock::{LockError, lock_within};
 use jiff::civil::Date;
 use serde::Serialize;
 

@@ -10,8 +10,8 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Mutex;
 
-use amplihack_utils::env::Env;
-use amplihack_utils::log::JsonLog;
+use amplihack_config::env::Env;
+use amplihack_sys::log::JsonLog;
 use clap::{Args, ValueEnum};
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::prelude::*;

@@ -10,7 +10,7 @@ mod ui;
 
 use std::process::ExitCode;
 
-use amplihack_utils::env::Env;
+use amplihack_config::env::Env;
 use clap::Parser;
 use diagnostics::LogArgs;
 
@@ -44,7 +44,7 @@ fn main() -> ExitCode {
         Err(error) => {
             let error = printable_error::make_printable(error);
             // Help and version go to stdout with 0, everything else to stderr with 2.
-            let code = if amplihack_utils::sabotage::is_active("remote-exit-usage") {
+            let code = if amplihack_sys::sabotage::is_active("remote-exit-usage") {
                 1
             } else {
                 u8::try_from(error.exit_code()).unwrap_or(2)

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use amplihack_agent::event::EventJson;
+use amplihack_config::secret::{REDACTED, is_secret_name};
 use amplihack_secrets::redact_credentials;
-use amplihack_utils::secret::{REDACTED, is_secret_name};
 use serde_json::Value;
 
 /// The most that is shown of one text, in bytes. The journal has all of it.

@@ -1,8 +1,8 @@
 //! Errors of an export.
 
 use amplihack_audit::AuditError;
-use amplihack_utils::error::ErrorExplanation;
-use amplihack_utils::log::LogError;
+use amplihack_sys::error::ErrorExplanation;
+use amplihack_sys::log::LogError;
 
 /// A run that cannot be exported.
 #[derive(Debug, thiserror::Error)]

@@ -6,7 +6,7 @@ use amplihack_agent::event::{AgentEvent, AgentSessionStarted, UsageTotals};
 use amplihack_agent::{AgentBinary, Envelope};
 use amplihack_audit::{AuditEntry, AuditFilter, EventType};
 use amplihack_session::journal::{JournaledRun, RunRecord, events_path};
-use amplihack_utils::log::read_from;
+use amplihack_sys::log::read_from;
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 

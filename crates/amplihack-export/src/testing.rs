@@ -11,7 +11,7 @@ use amplihack_agent::{AgentBinary, AgentEvent, Envelope};
 use amplihack_audit::{AuditData, AuditEntry, EventType};
 use amplihack_session::journal::RunRecord;
 use amplihack_session::{EndEvidence, RunEnd};
-use amplihack_utils::sys::ProcessExit;
+use amplihack_sys::ProcessExit;
 use amplihack_verdict::Decision;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;

@@ -5,10 +5,10 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use amplihack_utils::agent_binary::AgentBinary;
-use amplihack_utils::env::Env;
-use amplihack_utils::fs::read_regular;
-use amplihack_utils::hex::to_hex;
+use amplihack_config::agent_binary::AgentBinary;
+use amplihack_config::env::Env;
+use amplihack_sys::fs::read_regular;
+use amplihack_sys::hex::to_hex;
 use jsonc_parser::{JsonValue, ParseOptions};
 use sha2::{Digest as _, Sha256};
 use toml_edit::DocumentMut;

@@ -8,7 +8,7 @@
 
 use std::io;
 
-use amplihack_utils::hex::random_word;
+use amplihack_sys::hex::random_word;
 
 /// The argument in front of the code.
 pub(crate) const FLAG: &str = "--code";

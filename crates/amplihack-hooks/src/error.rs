@@ -3,8 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
-use amplihack_utils::agent_binary::AgentBinary;
-use amplihack_utils::error::ErrorExplanation;
+use amplihack_config::agent_binary::AgentBinary;
+use amplihack_sys::error::ErrorExplanation;
 
 /// The reason why hooks are not in force.
 #[derive(Debug, thiserror::Error)]

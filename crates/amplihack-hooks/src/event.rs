@@ -71,7 +71,7 @@ impl HookEvent {
 
     /// The event of a name on the command line.
     pub fn from_name(name: &str) -> Option<Self> {
-        if amplihack_utils::sabotage::is_active("routing-hook-dispatch") && name == "pre-tool-use" {
+        if amplihack_sys::sabotage::is_active("routing-hook-dispatch") && name == "pre-tool-use" {
             return Some(Self::PostToolUse);
         }
         NAMES.iter().find(|(known, _)| *known == name).map(|(_, event)| *event)

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use amplihack_audit::EventType;
+use amplihack_config::env::Env;
 use amplihack_policy::Event;
-use amplihack_utils::env::Env;
 use amplihack_verdict::Verdict;
 
 use crate::channel::{self, HookMessage, HookReport, LaunchReply};

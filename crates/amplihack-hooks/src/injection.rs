@@ -5,11 +5,11 @@ use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use amplihack_utils::agent_binary::AgentBinary;
-use amplihack_utils::env::Env;
-use amplihack_utils::fs::{WriteDurability, create_private_dir, write_atomic};
-use amplihack_utils::launcher_context::SessionId;
-use amplihack_utils::secret::Secret;
+use amplihack_config::agent_binary::AgentBinary;
+use amplihack_config::env::Env;
+use amplihack_config::launcher_context::SessionId;
+use amplihack_config::secret::Secret;
+use amplihack_sys::fs::{WriteDurability, create_private_dir, write_atomic};
 
 use crate::answer_code::AnswerCode;
 use crate::error::HookError;

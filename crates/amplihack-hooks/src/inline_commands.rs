@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use amplihack_utils::fs::{read_regular, repository_root};
+use amplihack_sys::fs::{read_regular, repository_root};
 use serde_json::Value;
 
 use crate::host::{INLINE_COMMANDS, claude_directory};
@@ -120,7 +120,7 @@ fn has_mark(path: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use amplihack_utils::env::Env;
+    use amplihack_config::env::Env;
 
     use super::*;
 

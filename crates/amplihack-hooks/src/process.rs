@@ -7,9 +7,9 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
-use amplihack_utils::env::Env;
-use amplihack_utils::sys::last_words::{self, LastWords};
-use amplihack_utils::sys::stdout_onto;
+use amplihack_config::env::Env;
+use amplihack_sys::last_words::{self, LastWords};
+use amplihack_sys::stdout_onto;
 
 use crate::answer_code::{self, AnswerCode};
 use crate::dialect::{self, CRASHED, FIRST_WORDS, HookReply, MAX_PAYLOAD, PayloadError};
@@ -117,12 +117,12 @@ fn answer_invocation(
     started: Instant,
 ) -> HookReply {
     let payload = match &invocation.payload {
-        Some(_) if amplihack_utils::sabotage::is_active("copilot-xpia-argument") => {
+        Some(_) if amplihack_sys::sabotage::is_active("copilot-xpia-argument") => {
             Err(PayloadError::Io("nothing is read from arguments".to_owned()))
         }
         Some(payload) => Ok(payload.clone().into_encoded_bytes()),
         None if invocation.action == HookAction::Xpia
-            && amplihack_utils::sabotage::is_active("copilot-xpia-stdin") =>
+            && amplihack_sys::sabotage::is_active("copilot-xpia-stdin") =>
         {
             Ok(b"{\"tool_name\":\"Read\"}".to_vec())
         }
@@ -207,7 +207,7 @@ fn write_answer(answer: &[u8], is_registered: bool) -> io::Result<()> {
         stdout_onto(answer_code::DESCRIPTOR)?;
     }
     let mut stdout = io::stdout().lock();
-    if amplihack_utils::sabotage::is_active("copilot-single-payload") {
+    if amplihack_sys::sabotage::is_active("copilot-single-payload") {
         let _ = stdout.write_all(answer);
     }
     stdout.write_all(answer)?;

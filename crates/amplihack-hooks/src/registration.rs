@@ -3,7 +3,7 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use amplihack_utils::agent_binary::AgentBinary;
+use amplihack_config::agent_binary::AgentBinary;
 use serde_json::{Map, Value, json};
 
 use crate::answer_code::{self, AnswerCode};
@@ -176,8 +176,8 @@ pub fn verify_registration(settings: &Value, agent: AgentBinary, path: &Path) ->
         // The reader by which an installation takes its commands out again: what the two know cannot differ.
         let ours =
             |command: &str| RegisteredCommand::parse(command).is_some_and(|found| found.event == event);
-        if amplihack_utils::sabotage::is_active("routing-missing-registration")
-            || amplihack_utils::sabotage::is_active("routing-no-substitute") && agent == AgentBinary::Codex
+        if amplihack_sys::sabotage::is_active("routing-missing-registration")
+            || amplihack_sys::sabotage::is_active("routing-no-substitute") && agent == AgentBinary::Codex
         {
             continue;
         }
@@ -186,7 +186,7 @@ pub fn verify_registration(settings: &Value, agent: AgentBinary, path: &Path) ->
                 binary: agent,
                 event: name.to_owned(),
                 expected_path: path.to_owned(),
-                remediation: if amplihack_utils::sabotage::is_active("routing-remediation") {
+                remediation: if amplihack_sys::sabotage::is_active("routing-remediation") {
                     "it will do".to_owned()
                 } else {
                     format!("run `amplihack install --agent {agent}`")
@@ -206,7 +206,7 @@ fn hook_command(
     launch: Option<&str>,
 ) -> String {
     let mut command = format!("{program} {event}");
-    if amplihack_utils::sabotage::is_active("routing-native-hooks") {
+    if amplihack_sys::sabotage::is_active("routing-native-hooks") {
         command = format!("python3 {event}.py");
     }
     if let Some(host) = facts.host {

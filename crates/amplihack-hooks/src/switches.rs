@@ -5,9 +5,9 @@
 
 use std::path::{Path, PathBuf};
 
-use amplihack_utils::agent_binary::AgentBinary;
-use amplihack_utils::env::Env;
-use amplihack_utils::fs::read_regular;
+use amplihack_config::agent_binary::AgentBinary;
+use amplihack_config::env::Env;
+use amplihack_sys::fs::read_regular;
 use jsonc_parser::{JsonValue, ParseOptions};
 
 use crate::host::hook_host;

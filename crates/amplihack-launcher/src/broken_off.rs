@@ -3,8 +3,8 @@
 use std::io;
 use std::path::Path;
 
-use amplihack_utils::launcher_context::{SessionContext, SessionId, sessions_directory};
-use amplihack_utils::sys;
+use amplihack_config::launcher_context::{SessionContext, SessionId, sessions_directory};
+use amplihack_sys as sys;
 
 /// Files in the directory of a launch that keeps no journal.
 const OWN: [&str; 3] = ["context.json", "hooks", "denials"];

@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use amplihack_agent::event::UsageTotals;
 use amplihack_agent::{AgentBinary, agent_profile};
-use amplihack_utils::config::LayeredConfig;
+use amplihack_config::LayeredConfig;
 use serde::{Deserialize, Serialize};
 
 pub use shared::SharedBudget;

@@ -10,9 +10,9 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use amplihack_utils::env::Env;
-use amplihack_utils::fs::{WriteDurability, create_private_dir, read_limited, write_atomic};
-use amplihack_utils::hex::to_hex;
+use amplihack_config::env::Env;
+use amplihack_sys::fs::{WriteDurability, create_private_dir, read_limited, write_atomic};
+use amplihack_sys::hex::to_hex;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 

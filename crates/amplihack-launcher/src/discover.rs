@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use amplihack_agent::lookup::{LookupError, find_program};
 use amplihack_agent::{AgentBinary, Installed, agent_profile, version};
+use amplihack_config::LayeredConfig;
+use amplihack_config::env::Env;
 use amplihack_session::probe_program;
-use amplihack_utils::config::LayeredConfig;
-use amplihack_utils::env::Env;
 use semver::Version;
 
 use crate::proofs;

@@ -5,17 +5,17 @@ use std::process::Command;
 use std::time::Duration;
 
 use amplihack_agent::{AgentBinary, AgentCapability, Installed, RowTrust, RunMode, agent_profile};
+use amplihack_config::LayeredConfig;
+use amplihack_config::agent_binary::{ResolvedAgent, SystemLiveness, resolve_in};
+use amplihack_config::env::Env;
+use amplihack_config::prompt_delivery::{
+    AUTO_TEMPFILE_THRESHOLD_BYTES, DeliveryMode, DeliveryWarning, PromptDelivery, select_delivery,
+};
 use amplihack_hooks::guard::{ENGINE_VAR, check_engine};
 use amplihack_hooks::registration::{HookProgram, RegistrationFacts, build_hooks};
 use amplihack_session::probe_program;
-use amplihack_utils::agent_binary::{ResolvedAgent, SystemLiveness, resolve_in};
-use amplihack_utils::config::LayeredConfig;
-use amplihack_utils::env::Env;
-use amplihack_utils::error::ErrorExplanation;
-use amplihack_utils::prompt_delivery::{
-    AUTO_TEMPFILE_THRESHOLD_BYTES, DeliveryMode, DeliveryWarning, PromptDelivery, select_delivery,
-};
-use amplihack_utils::sabotage;
+use amplihack_sys::error::ErrorExplanation;
+use amplihack_sys::sabotage;
 
 use crate::discover::{VersionSource, discover_with_problem};
 use crate::install::{AgentRegistration, InstallScope, inspect_registration};

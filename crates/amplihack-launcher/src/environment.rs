@@ -4,16 +4,16 @@ use std::ffi::OsString;
 use std::fmt;
 
 use amplihack_agent::agent_profile;
-use amplihack_utils::agent_binary::{self, AgentBinary, LaunchLiveness};
-use amplihack_utils::env::Env;
-use amplihack_utils::launcher_context::{SessionContext, SessionId};
-use amplihack_utils::secret::is_secret_name;
+use amplihack_config::agent_binary::{self, AgentBinary, LaunchLiveness};
+use amplihack_config::env::Env;
+use amplihack_config::launcher_context::{SessionContext, SessionId};
+use amplihack_config::secret::is_secret_name;
 
 use crate::error::LaunchError;
 use crate::notice::LaunchNotice;
 
 const DEPTH: &str = "AMPLIHACK_SESSION_DEPTH";
-const SESSION: &str = amplihack_utils::launcher_context::SESSION_VAR;
+const SESSION: &str = amplihack_config::launcher_context::SESSION_VAR;
 
 /// A difference between this process's environment and the agent's.
 #[derive(Clone, PartialEq, Eq)]
@@ -71,7 +71,7 @@ pub(crate) fn environment_changes(
         EnvironmentChange::with_value("AMPLIHACK_VERSION", env!("CARGO_PKG_VERSION")),
     ];
     changes.extend(nested_changes(agent, env));
-    if amplihack_utils::sabotage::is_active("routing-launch-sets-variable") {
+    if amplihack_sys::sabotage::is_active("routing-launch-sets-variable") {
         changes.drain(..2);
     }
     changes
@@ -136,8 +136,8 @@ fn withheld_variables(agent: AgentBinary, env: &Env) -> Vec<EnvironmentChange> {
 mod tests {
     use std::process::{Child, Command, Stdio};
 
-    use amplihack_utils::launcher_context::new_session_id;
-    use amplihack_utils::sys;
+    use amplihack_config::launcher_context::new_session_id;
+    use amplihack_sys as sys;
 
     use super::*;
 

@@ -7,7 +7,7 @@ use amplihack_agent::{AgentBinary, DeliveryError};
 use amplihack_hooks::HookError;
 use amplihack_hooks::guard::{GuardError, UnknownEngine};
 use amplihack_session::RunError;
-use amplihack_utils::error::{ErrorExplanation, ExitKind};
+use amplihack_sys::error::{ErrorExplanation, ExitKind};
 
 use crate::notice::{TO_TRUST, file_list};
 use crate::repository::UntrustedRepository;

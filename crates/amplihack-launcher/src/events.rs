@@ -7,10 +7,10 @@ use amplihack_agent::decode::{PlainText, new_decoder};
 use amplihack_agent::event::{AgentUsage, UsageTotals};
 use amplihack_agent::reader::EarlierUsage;
 use amplihack_agent::{AgentBinary, AgentEvent, Envelope, RunMode, agent_profile};
+use amplihack_config::launcher_context::SessionId;
 use amplihack_session::journal::{RunRecord, used_before};
 use amplihack_session::{CapturedOutput, EventReading, EventRun, Journal, RunEnd, RunError};
-use amplihack_utils::fs::read_regular;
-use amplihack_utils::launcher_context::SessionId;
+use amplihack_sys::fs::read_regular;
 
 use crate::error::LaunchError;
 use crate::liveness::RunningGuard;

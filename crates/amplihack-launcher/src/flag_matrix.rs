@@ -5,8 +5,8 @@ pub use amplihack_agent::matrix::{
     AgentCapability, ArgShape, CapabilityRow, ChannelLimit, RowEvidence, RunMode,
 };
 pub use amplihack_agent::profile::{AgentProfile, agent_profile};
-pub use amplihack_utils::agent_binary::AgentBinary;
-use amplihack_utils::prompt_delivery::DeliveryCaps;
+pub use amplihack_config::agent_binary::AgentBinary;
+use amplihack_config::prompt_delivery::DeliveryCaps;
 
 /// The prompt channels of `agent` in headless runs, at the newest version that was proved.
 pub fn prompt_delivery_caps_for(agent: AgentBinary) -> DeliveryCaps {

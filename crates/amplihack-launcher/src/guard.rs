@@ -8,6 +8,9 @@ use amplihack_agent::{
     AgentBinary, AgentCapability, GuardState, Installed, LineFinding, RowTrust, RunMode, own_directory,
     skips_permissions,
 };
+use amplihack_config::LayeredConfig;
+use amplihack_config::env::Env;
+use amplihack_config::launcher_context::SessionId;
 use amplihack_hooks::HookError;
 use amplihack_hooks::guard::{GuardMachine, PolicySnapshot, check_engine};
 use amplihack_hooks::injection::{
@@ -15,11 +18,8 @@ use amplihack_hooks::injection::{
 };
 use amplihack_hooks::registration::{HookProgram, RegistrationFacts};
 use amplihack_hooks::switches::{switched_off, trusts_directory};
-use amplihack_utils::config::LayeredConfig;
-use amplihack_utils::env::Env;
-use amplihack_utils::fs::may_write;
-use amplihack_utils::launcher_context::SessionId;
-use amplihack_utils::sys;
+use amplihack_sys as sys;
+use amplihack_sys::fs::may_write;
 
 use crate::error::LaunchError;
 use crate::install::{InstallScope, RegistrationState, broken_registration, inspect_registration};
@@ -217,7 +217,7 @@ pub fn own_program() -> std::io::Result<HookProgram> {
 #[cfg(test)]
 mod tests {
     use amplihack_agent::session_finding;
-    use amplihack_utils::launcher_context::new_session_id;
+    use amplihack_config::launcher_context::new_session_id;
     use semver::Version;
 
     use super::*;

@@ -8,8 +8,8 @@ use amplihack_agent::command::{HeldRepository, own_trust};
 use amplihack_agent::{
     AgentBinary, AgentCapability, GuardState, Installed, LineFinding, RunMode, own_directory,
 };
+use amplihack_config::env::Env;
 use amplihack_hooks::acting::{held_by_settings, held_instructions, starts_repository_files};
-use amplihack_utils::env::Env;
 
 use crate::error::LaunchError;
 use crate::notice::LaunchNotice;

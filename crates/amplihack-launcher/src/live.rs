@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use amplihack_agent::event::UsageTotals;
 use amplihack_agent::live::{LiveFile, MessageFiles, parse_span};
 use amplihack_agent::{AgentBinary, AgentEvent, agent_profile};
-use amplihack_utils::env::Env;
+use amplihack_config::env::Env;
 use jiff::Timestamp;
 
 use crate::budget::{LaunchUsage, count_tokens};

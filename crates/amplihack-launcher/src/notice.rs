@@ -4,9 +4,9 @@ use std::fmt;
 use std::path::PathBuf;
 
 use amplihack_agent::AgentBinary;
+use amplihack_config::launcher_context::ContextError;
+use amplihack_config::prompt_delivery::{DeliveryMode, DeliveryWarning};
 use amplihack_session::NamedProcess;
-use amplihack_utils::launcher_context::ContextError;
-use amplihack_utils::prompt_delivery::{DeliveryMode, DeliveryWarning};
 use semver::Version;
 
 use crate::hold::RepositoryTreatment;

@@ -9,9 +9,9 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
+use amplihack_config::env::Env;
 use amplihack_hooks::guard::{AuditLedger, PolicySnapshot};
 use amplihack_hooks::injection::Injection;
-use amplihack_utils::env::Env;
 use sha2::{Digest as _, Sha256};
 
 /// The files of one launch's guard, as they were at its start.

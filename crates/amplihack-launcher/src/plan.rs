@@ -14,15 +14,15 @@ use amplihack_agent::{
     LineFinding, PermissionLevel, RowTrust, RunMode, agent_profile, line_finding, session_finding,
     take_own_settings,
 };
+use amplihack_config::LayeredConfig;
+use amplihack_config::env::Env;
+use amplihack_config::launcher_context::{SessionId, new_session_id};
+use amplihack_config::prompt_delivery::{DeliveryHandle, PromptDelivery};
 use amplihack_hooks::acting::pinned_variables;
 use amplihack_hooks::injection::Injection;
 use amplihack_hooks::registration::HookProgram;
 use amplihack_session::InterruptSignals;
-use amplihack_utils::config::LayeredConfig;
-use amplihack_utils::env::Env;
-use amplihack_utils::launcher_context::{SessionId, new_session_id};
-use amplihack_utils::prompt_delivery::{DeliveryHandle, PromptDelivery};
-use amplihack_utils::sys;
+use amplihack_sys as sys;
 
 use crate::discover::{VersionSource, discover_agent};
 use crate::environment::{EnvironmentChange, environment_changes, launch_depth, without_switches};
@@ -141,7 +141,7 @@ pub struct LaunchDelivery {
     /// Delivery that was asked for.
     pub requested: PromptDelivery,
     /// Mode that is used.
-    pub selected: amplihack_utils::prompt_delivery::DeliveryMode,
+    pub selected: amplihack_config::prompt_delivery::DeliveryMode,
     /// The row that it comes from; `None` without a prompt.
     pub channel: Option<&'static amplihack_agent::CapabilityRow>,
     /// Trust in that row.
@@ -241,7 +241,7 @@ pub fn plan_launch(
                 {
                     notices.push(LaunchNotice::OwnCommand { agent, word: word.chars().take(64).collect() });
                 }
-                if amplihack_utils::sabotage::is_active("delivery-launch-logs-no-prompt") {
+                if amplihack_sys::sabotage::is_active("delivery-launch-logs-no-prompt") {
                     tracing::info!(prompt = command.prompt, "delivering");
                 }
                 let private = command.options.off_command_line && requested == PromptDelivery::Argv;

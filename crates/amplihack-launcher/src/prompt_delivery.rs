@@ -6,9 +6,9 @@ use std::path::Path;
 pub use amplihack_agent::DeliveryError;
 pub use amplihack_agent::command::DeliveredCommand;
 use amplihack_agent::{AgentCommand, AgentRunOptions, Installed, RunMode};
-use amplihack_utils::agent_binary::AgentBinary;
-use amplihack_utils::env::Env;
-use amplihack_utils::prompt_delivery::{PromptDelivery, from_env_in};
+use amplihack_config::agent_binary::AgentBinary;
+use amplihack_config::env::Env;
+use amplihack_config::prompt_delivery::{PromptDelivery, from_env_in};
 
 /// The command that runs `prompt` headless in `project_path`, the prompt delivered as `requested`.
 ///
@@ -19,7 +19,7 @@ use amplihack_utils::prompt_delivery::{PromptDelivery, from_env_in};
 /// ```no_run
 /// use amplihack_launcher::flag_matrix::AgentBinary;
 /// use amplihack_launcher::prompt_delivery::build_tool_command_with_prompt_delivery;
-/// use amplihack_utils::prompt_delivery::PromptDelivery;
+/// use amplihack_config::prompt_delivery::PromptDelivery;
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let mut delivered = build_tool_command_with_prompt_delivery(
 ///     AgentBinary::Claude,
@@ -37,7 +37,7 @@ use amplihack_utils::prompt_delivery::{PromptDelivery, from_env_in};
 /// ```
 ///
 /// The warnings hold what differs from the request; for `Auto` also that `AMPLIHACK_PROMPT_DELIVERY` has an unknown value,
-/// which [`from_env`](amplihack_utils::prompt_delivery::from_env) takes for `Auto`.
+/// which [`from_env`](amplihack_config::prompt_delivery::from_env) takes for `Auto`.
 ///
 /// # Errors
 ///
@@ -76,7 +76,7 @@ fn build_in(
 
 #[cfg(test)]
 mod tests {
-    use amplihack_utils::prompt_delivery::{DeliveryWarning, ENV_VAR_NAME};
+    use amplihack_config::prompt_delivery::{DeliveryWarning, ENV_VAR_NAME};
 
     use super::*;
 

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use amplihack_agent::installed::LocalProofs;
 use amplihack_agent::{AgentBinary, Installed};
-use amplihack_utils::env::Env;
-use amplihack_utils::form;
-use amplihack_utils::fs::{WriteDurability, create_private_dir, read_limited, write_atomic};
-use amplihack_utils::prompt_delivery::PromptDelivery;
+use amplihack_config::env::Env;
+use amplihack_config::prompt_delivery::PromptDelivery;
+use amplihack_sys::form;
+use amplihack_sys::fs::{WriteDurability, create_private_dir, read_limited, write_atomic};
 use serde::{Deserialize, Serialize};
 
 use crate::content;
@@ -161,7 +161,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     use amplihack_agent::{AgentCapability, RowTrust, RunMode};
-    use amplihack_utils::prompt_delivery::DeliveryMode;
+    use amplihack_config::prompt_delivery::DeliveryMode;
     use semver::Version;
 
     use super::*;

@@ -10,10 +10,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use amplihack_agent::AgentBinary;
+use amplihack_config::env::Env;
 use amplihack_hooks::acting::{ActingFile, acting_files};
-use amplihack_utils::env::Env;
-use amplihack_utils::fs::{WriteDurability, create_private_dir, read_regular, repository_root, write_atomic};
-use amplihack_utils::hex::to_hex;
+use amplihack_sys::fs::{WriteDurability, create_private_dir, read_regular, repository_root, write_atomic};
+use amplihack_sys::hex::to_hex;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 

@@ -1,11 +1,11 @@
 //! Carrying a plan out: say who is in charge, start the agent, wait for its end.
 
 use amplihack_agent::RunMode;
+use amplihack_config::launcher_context::{self, LauncherContext, SessionContext, SessionId};
 use amplihack_session::{
     AgentRun, CapturedOutput, ChildInput, ChildOutput, Deadlines, EndEvidence, GuardDenials,
     InterruptSignals, RunEnd, RunError, RunOutcome, RunSpec, RunStopper, TerminalMode,
 };
-use amplihack_utils::launcher_context::{self, LauncherContext, SessionContext, SessionId};
 
 use crate::error::LaunchError;
 use crate::liveness::{GuardRecord, RunningGuard, WatchOptions};

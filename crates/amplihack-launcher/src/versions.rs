@@ -6,9 +6,9 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use amplihack_utils::env::Env;
-use amplihack_utils::form;
-use amplihack_utils::fs::{WriteDurability, create_private_dir, read_limited, write_atomic};
+use amplihack_config::env::Env;
+use amplihack_sys::form;
+use amplihack_sys::fs::{WriteDurability, create_private_dir, read_limited, write_atomic};
 use semver::Version;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};

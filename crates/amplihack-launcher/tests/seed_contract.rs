@@ -1,6 +1,6 @@
 //! The seed's regression contract and its guarantees at the level of launches: per agent, one test a row.
 //!
-//! The engine below, which knows no agent, is held to the same tables in `amplihack-utils`.
+//! The engine below, which knows no agent, is held to the same tables in `amplihack-config`.
 #![expect(clippy::unwrap_used, reason = "a test fails by panic; helpers outside of #[test] functions too")]
 
 use std::io::Write;
@@ -10,6 +10,10 @@ use std::process::{Command, ExitStatus};
 use std::time::Duration;
 
 use amplihack_agent::{AgentCommand, AgentRunOptions, DeliveryError, Installed};
+use amplihack_config::LayeredConfig;
+use amplihack_config::prompt_delivery::{
+    DeliveryCaps, DeliveryMode, DeliveryWarning, PromptDelivery, deliver,
+};
 use amplihack_launcher::doctor::agent_channels;
 use amplihack_launcher::flag_matrix::{AgentBinary, RunMode, prompt_delivery_caps_for};
 use amplihack_launcher::prompt_delivery::{DeliveredCommand, build_tool_command_with_prompt_delivery};
@@ -20,10 +24,6 @@ use amplihack_launcher::{
 use amplihack_session::{ChildOutput, Deadlines, RunSpec, run_blocking};
 use amplihack_testkit::script::{StdinPlan, Step};
 use amplihack_testkit::{Sandbox, Script, logged};
-use amplihack_utils::config::LayeredConfig;
-use amplihack_utils::prompt_delivery::{
-    DeliveryCaps, DeliveryMode, DeliveryWarning, PromptDelivery, deliver,
-};
 
 /// Agents whose matrix holds a long-form channel, and the one that is exempt.
 const WITH_STDIN: [AgentBinary; 5] =

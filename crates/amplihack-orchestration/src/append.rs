@@ -3,8 +3,8 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use amplihack_utils::fs::{WriteDurability, create_private_dir, read_regular, write_atomic};
-use amplihack_utils::launcher_context::new_session_id;
+use amplihack_config::launcher_context::new_session_id;
+use amplihack_sys::fs::{WriteDurability, create_private_dir, read_regular, write_atomic};
 
 use crate::error::AutoError;
 use crate::journal::{find_run, read_run};

@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write as _};
 use std::path::Path;
 
-use amplihack_utils::git::{answer_path, path_of};
-use amplihack_utils::launcher_context::RELATIVE_PATH;
+use amplihack_config::git::{answer_path, path_of};
+use amplihack_config::launcher_context::RELATIVE_PATH;
 use serde::{Deserialize, Serialize};
 
 use crate::error::AutoError;
@@ -307,7 +307,7 @@ impl RepositoryState {
     pub(crate) fn store(&self, directory: &Path) -> Result<(), AutoError> {
         let file = directory.join(FILE);
         let text = serde_json::to_vec(self).map_err(|error| AutoError::for_path(&file)(error.into()))?;
-        amplihack_utils::fs::write_atomic(&file, &text, 0o600, amplihack_utils::fs::WriteDurability::Process)
+        amplihack_sys::fs::write_atomic(&file, &text, 0o600, amplihack_sys::fs::WriteDurability::Process)
             .map_err(AutoError::for_path(&file))
     }
 

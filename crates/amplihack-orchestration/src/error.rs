@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use amplihack_agent::event::RunOutcome;
 use amplihack_launcher::LaunchError;
 use amplihack_session::RunError;
-use amplihack_utils::error::{ErrorExplanation, ExitKind};
-use amplihack_utils::lock::LockError;
-use amplihack_utils::log::LogError;
-use amplihack_utils::sys::Signal;
+use amplihack_sys::Signal;
+use amplihack_sys::error::{ErrorExplanation, ExitKind};
+use amplihack_sys::lock::LockError;
+use amplihack_sys::log::LogError;
 
 use crate::budget::BadPrices;
 

@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 
 use amplihack_agent::AgentBinary;
 use amplihack_agent::event::RunOutcome;
+use amplihack_config::launcher_context::{SessionId, pick_by_prefix, sessions_directory};
 use amplihack_session::RunEnd;
-use amplihack_utils::form;
-use amplihack_utils::fs::create_private_dir;
-use amplihack_utils::launcher_context::{SessionId, pick_by_prefix, sessions_directory};
-use amplihack_utils::log::{JsonLog, LogError, read_from};
+use amplihack_sys::form;
+use amplihack_sys::fs::create_private_dir;
+use amplihack_sys::log::{JsonLog, LogError, read_from};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -276,7 +276,7 @@ pub fn all_runs(home: &Path) -> Vec<SessionId> {
 
 #[cfg(test)]
 mod tests {
-    use amplihack_utils::launcher_context::new_session_id;
+    use amplihack_config::launcher_context::new_session_id;
 
     use super::*;
     use crate::claim::{AgentClaim, ClaimStatus};

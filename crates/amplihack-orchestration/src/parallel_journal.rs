@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use amplihack_agent::event::{RunOutcome, UsageTotals};
-use amplihack_utils::env::Env;
-use amplihack_utils::form;
-use amplihack_utils::fs::create_private_dir;
-use amplihack_utils::launcher_context::{SessionId, new_session_id, pick_by_prefix, sessions_directory};
-use amplihack_utils::lock::FileLock;
-use amplihack_utils::log::{JsonLog, LogError, read_from};
+use amplihack_config::env::Env;
+use amplihack_config::launcher_context::{SessionId, new_session_id, pick_by_prefix, sessions_directory};
+use amplihack_sys::form;
+use amplihack_sys::fs::create_private_dir;
+use amplihack_sys::lock::FileLock;
+use amplihack_sys::log::{JsonLog, LogError, read_from};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -190,7 +190,7 @@ impl RunGroup {
         task: usize,
         end: &Result<AutoRunSummary, AutoError>,
     ) -> Result<(), AutoError> {
-        use amplihack_utils::error::ErrorExplanation;
+        use amplihack_sys::error::ErrorExplanation;
         let end = end.as_ref().map_or_else(ErrorExplanation::kind, |summary| summary.end.name()).to_owned();
         self.write(GroupEntry::Ended { task, end })
     }

@@ -9,13 +9,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use amplihack_config::env::Env;
+use amplihack_config::git::IsolatedGit;
 use amplihack_session::{
     ChildInput, ChildOutput, Deadlines, EndCause, InterruptSignals, ProcessOutput, RunSpec, leftovers,
     run_to_end,
 };
-use amplihack_utils::env::Env;
-use amplihack_utils::git::IsolatedGit;
-use amplihack_utils::sys::{ProcessEntry, ProcessExit};
+use amplihack_sys::{ProcessEntry, ProcessExit};
 
 use crate::error::AutoError;
 

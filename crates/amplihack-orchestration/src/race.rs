@@ -1,7 +1,7 @@
 //! A race of several agents on one task: the first verified result wins, and the others are given up.
 
 use amplihack_agent::event::RunOutcome;
-use amplihack_utils::error::{ErrorExplanation, ExitKind};
+use amplihack_sys::error::{ErrorExplanation, ExitKind};
 use tokio::sync::watch::{Receiver, Sender};
 
 use crate::drive::AutoRunSummary;

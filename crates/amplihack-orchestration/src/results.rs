@@ -12,7 +12,7 @@ mod merge;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use amplihack_utils::git::path_of;
+use amplihack_config::git::path_of;
 
 use crate::changes::RepositoryState;
 use crate::error::AutoError;

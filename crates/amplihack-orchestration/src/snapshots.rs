@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
-use amplihack_utils::fs::{WriteDurability, write_atomic_with};
-use amplihack_utils::git::answer_path;
+use amplihack_config::git::answer_path;
+use amplihack_sys::fs::{WriteDurability, write_atomic_with};
 
 use crate::error::AutoError;
 use crate::process::RunProcesses;
@@ -137,7 +137,7 @@ impl SnapshotStore {
         let forced = ["ls-files", "-z", "--cached", "--ignored", "--exclude-standard"];
         let said = processes.run_git_unchecked(&self.root, &[], forced).await?;
         let there = |name: &&[u8]| {
-            let file = self.root.join(amplihack_utils::git::path_of(name));
+            let file = self.root.join(amplihack_config::git::path_of(name));
             !name.is_empty() && file.symlink_metadata().is_ok_and(|file| !file.is_dir())
         };
         let names: Vec<&[u8]> = said.stdout.split(|byte| *byte == 0).filter(there).collect();
@@ -192,7 +192,7 @@ impl SnapshotStore {
         let args = NUMSTAT.iter().copied().chain([base, now, "--"]);
         let (mut stat, mut names) = (DiffStat::default(), Vec::new());
         for line in self.list_fields(processes, args).await? {
-            names.extend(stat.add_line(&line).map(amplihack_utils::git::path_of));
+            names.extend(stat.add_line(&line).map(amplihack_config::git::path_of));
         }
         Ok((stat, names))
     }
@@ -269,8 +269,8 @@ mod tests {
     use std::process::Command;
     use std::time::Duration;
 
+    use amplihack_config::env::Env;
     use amplihack_session::InterruptSignals;
-    use amplihack_utils::env::Env;
 
     use super::*;
 

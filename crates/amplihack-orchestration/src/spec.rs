@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use amplihack_agent::{AgentBinary, PermissionLevel, agent_profile};
-use amplihack_utils::config::LayeredConfig;
+use amplihack_config::LayeredConfig;
 use serde::{Deserialize, Serialize};
 
 use crate::budget::{RunBudget, TokenPrices};

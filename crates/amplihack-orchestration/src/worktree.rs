@@ -10,9 +10,9 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use amplihack_utils::env::Env;
-use amplihack_utils::fs::create_private_dir;
-use amplihack_utils::git;
+use amplihack_config::env::Env;
+use amplihack_config::git;
+use amplihack_sys::fs::create_private_dir;
 use serde::{Deserialize, Serialize};
 use tokio::sync::Mutex;
 

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use amplihack_policy::rules::ExampleWorld;
 use amplihack_policy::{Event, Origin, Policy};
 use amplihack_shell::Limits;
+use amplihack_sys::thread_cpu_time;
 use amplihack_testkit::hostile;
-use amplihack_utils::sys::thread_cpu_time;
 use amplihack_verdict::Decision;
 
 const EVERYDAY: [&str; 12] = [

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use amplihack_utils::env::Env;
+use amplihack_config::env::Env;
 
 use crate::content::InjectionSeverity;
 use crate::fetch::DomainLists;

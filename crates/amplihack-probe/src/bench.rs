@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use amplihack_utils::fs::{WriteDurability, create_private_dir, write_atomic};
+use amplihack_sys::fs::{WriteDurability, create_private_dir, write_atomic};
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
 use tokio::sync::{Semaphore, SemaphorePermit};

@@ -7,7 +7,7 @@ use std::path::Path;
 use amplihack_agent::AgentBinary;
 use amplihack_hooks::coverage::{ListedTool, ToolCoverage, offered_tools, tool_coverage};
 use amplihack_launcher::proofs::GuardProof;
-use amplihack_utils::fs::{WriteDurability, create_private_dir, write_atomic};
+use amplihack_sys::fs::{WriteDurability, create_private_dir, write_atomic};
 use serde_json::Value;
 
 use crate::bench::{ProbeBench, RunDirectories};

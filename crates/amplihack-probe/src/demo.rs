@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use amplihack_agent::lookup::LookupError;
 use amplihack_agent::{AgentBinary, Installed};
+use amplihack_config::LayeredConfig;
+use amplihack_config::env::Env;
+use amplihack_config::prompt_delivery::{DeliveryMode, PromptDelivery};
 use amplihack_launcher::discover::{VersionSource, discover_agent};
 use amplihack_launcher::own_program;
-use amplihack_utils::config::LayeredConfig;
-use amplihack_utils::env::Env;
-use amplihack_utils::prompt_delivery::{DeliveryMode, PromptDelivery};
-use amplihack_utils::sys;
+use amplihack_sys as sys;
 use tokio::runtime::Runtime;
 
 use crate::bench::ProbeBench;

@@ -6,6 +6,9 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use amplihack_agent::{AgentRunOptions, Installed, PermissionLevel, RunMode};
+use amplihack_config::env::Env;
+use amplihack_config::prompt_delivery::{DeliveryMode, PromptDelivery};
+use amplihack_config::{ConfigError, LayeredConfig};
 use amplihack_hooks::HookError;
 use amplihack_hooks::registration::HookProgram;
 use amplihack_launcher::install::{InstallError, InstallRequest, InstallScope, install_hooks};
@@ -14,10 +17,7 @@ use amplihack_launcher::{
     LaunchTask, plan_launch, start,
 };
 use amplihack_session::{ChildOutput, Deadlines, RunEnd};
-use amplihack_utils::config::{ConfigError, LayeredConfig};
-use amplihack_utils::env::Env;
-use amplihack_utils::error::{ErrorExplanation, ExitKind};
-use amplihack_utils::prompt_delivery::{DeliveryMode, PromptDelivery};
+use amplihack_sys::error::{ErrorExplanation, ExitKind};
 
 use crate::bench::{ProbeBench, RunDirectories};
 use crate::guard_proof::refusing_rules;

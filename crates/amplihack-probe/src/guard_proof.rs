@@ -9,7 +9,7 @@ use amplihack_hooks::process::DEADLINE;
 use amplihack_launcher::proofs::GuardProof;
 use amplihack_launcher::{GuardFinding, LaunchNotice};
 use amplihack_session::EndEvidence;
-use amplihack_utils::fs::read_limited;
+use amplihack_sys::fs::read_limited;
 use serde_json::Value;
 
 use crate::bench::ProbeBench;

@@ -4,9 +4,9 @@ use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use amplihack_utils::agent_binary::AgentBinary;
-use amplihack_utils::error::ErrorExplanation;
-use amplihack_utils::fs::{WriteDurability, create_private_dir, write_atomic};
+use amplihack_config::agent_binary::AgentBinary;
+use amplihack_sys::error::ErrorExplanation;
+use amplihack_sys::fs::{WriteDurability, create_private_dir, write_atomic};
 
 use crate::agents::probed_agent;
 

@@ -4,9 +4,9 @@
 //! names its own cause. A forbidden call that ran is never tried again.
 
 use amplihack_agent::{AgentCapability, Installed, RunMode};
+use amplihack_config::prompt_delivery::{DeliveryMode, PromptDelivery};
 use amplihack_hooks::registration::HookProgram;
 use amplihack_launcher::proofs::{AgentProof, ChannelProof, GuardProof};
-use amplihack_utils::prompt_delivery::{DeliveryMode, PromptDelivery};
 use tokio::runtime::Runtime;
 use tokio::sync::Notify;
 

@@ -4,14 +4,14 @@
 use amplihack_agent::AgentBinary;
 use amplihack_agent::installed::LocalProofs;
 use amplihack_agent::lookup::LookupError;
+use amplihack_config::LayeredConfig;
+use amplihack_config::env::Env;
 use amplihack_hooks::registration::{HookProgram, RegistrationFacts, build_hooks};
 use amplihack_launcher::discover::{VersionSource, discover_agent};
 use amplihack_launcher::own_program;
 use amplihack_launcher::proofs::{self, AgentProof};
 use amplihack_session::EndEvidence;
-use amplihack_utils::config::LayeredConfig;
-use amplihack_utils::env::Env;
-use amplihack_utils::error::{ErrorExplanation, ExitKind};
+use amplihack_sys::error::{ErrorExplanation, ExitKind};
 use tokio::runtime::Runtime;
 
 use crate::bench::ProbeBench;

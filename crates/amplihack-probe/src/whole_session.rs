@@ -1,9 +1,9 @@
 //! A session that shows everything: a prompt, a forbidden and a harmless call, then a call of each tool that the agent offers.
 
 use amplihack_agent::Installed;
+use amplihack_config::prompt_delivery::PromptDelivery;
 use amplihack_hooks::coverage::offered_tools;
 use amplihack_hooks::registration::HookProgram;
-use amplihack_utils::prompt_delivery::PromptDelivery;
 
 use crate::bench::ProbeBench;
 use crate::coverage::{ToolCalls, ToolsSeen};

@@ -43,7 +43,7 @@ mod tests {
     use super::*;
     use crate::find::RecipeDiscovery;
     use crate::plan::{PlanCompileMode, compile_plan};
-    use amplihack_utils::env::Env;
+    use amplihack_config::env::Env;
 
     #[test]
     fn every_one_is_called_as_its_file_and_compiles_without_a_warning() {

@@ -4,8 +4,8 @@ use std::collections::HashSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use amplihack_utils::env::Env;
-use amplihack_utils::fs::{read_limited, read_regular};
+use amplihack_config::env::Env;
+use amplihack_sys::fs::{read_limited, read_regular};
 
 use crate::bundled;
 use crate::document;

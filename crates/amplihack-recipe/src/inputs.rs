@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
-use amplihack_utils::env::Env;
-use amplihack_utils::fs::{WriteDurability, read_regular, write_atomic_with};
+use amplihack_config::env::Env;
+use amplihack_sys::fs::{WriteDurability, read_regular, write_atomic_with};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 

@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use amplihack_session::step::StepSpool;
-use amplihack_utils::form;
-use amplihack_utils::fs::{WriteDurability, create_private_dir, write_atomic};
-use amplihack_utils::log::{JsonLog, LogError, read_from};
-use amplihack_utils::sys;
+use amplihack_sys as sys;
+use amplihack_sys::form;
+use amplihack_sys::fs::{WriteDurability, create_private_dir, write_atomic};
+use amplihack_sys::log::{JsonLog, LogError, read_from};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 

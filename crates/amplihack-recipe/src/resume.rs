@@ -5,12 +5,12 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
+use amplihack_config::launcher_context::SessionId;
 use amplihack_session::journal::JournaledRun as Session;
 use amplihack_session::step::{PROCESSES, StepSpool};
 use amplihack_session::{NamedProcess, leftovers};
-use amplihack_utils::launcher_context::SessionId;
-use amplihack_utils::lock::{FileLock, LockError};
-use amplihack_utils::sys::ProcessExit;
+use amplihack_sys::ProcessExit;
+use amplihack_sys::lock::{FileLock, LockError};
 
 use crate::journal::{RUN_ID, RecipeRunEntry, RecordedRecipeRun};
 use crate::run::CompletedRecipeWork;

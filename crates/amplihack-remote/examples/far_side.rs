@@ -5,8 +5,8 @@ use std::ffi::OsString;
 use std::io;
 use std::process::ExitCode;
 
+use amplihack_config::env::Env;
 use amplihack_remote::far::{RunnerRequest, serve_verb};
-use amplihack_utils::env::Env;
 
 fn main() -> ExitCode {
     let words: Vec<OsString> = std::env::args_os().collect();

@@ -8,10 +8,10 @@ use std::io::{self, Write as _};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use amplihack_config::env::Env;
 use amplihack_remote::package::{PackageOptions, SessionPackage};
 use amplihack_remote::state::NewSession;
 use amplihack_remote::{CommandMode, state_lock};
-use amplihack_utils::env::Env;
 use jiff::Timestamp;
 
 fn main() -> Result<(), Box<dyn Error>> {

@@ -27,7 +27,7 @@ pub async fn exec(options: ExecOptions) -> Result<WorkflowResult, RemoteError> {
 /// # Errors
 /// Those of [`exec`].
 pub async fn execute_remote_workflow(options: ExecOptions) -> Result<WorkflowResult, RemoteError> {
-    if amplihack_utils::sabotage::is_active("remote-workflow") {
+    if amplihack_sys::sabotage::is_active("remote-workflow") {
         return Err(RemoteError::Execution("it is not here any more".into()));
     }
     exec(options).await
@@ -89,7 +89,7 @@ pub async fn kill_session(options: KillOptions) -> Result<KillResult, RemoteErro
 /// # Errors
 /// `Validation` where the configuration, the environment or the state file cannot be used.
 pub async fn status(options: StatusOptions) -> Result<RemoteStatus, RemoteError> {
-    if amplihack_utils::sabotage::is_active("remote-api") {
+    if amplihack_sys::sabotage::is_active("remote-api") {
         return Err(RemoteError::Execution("it is not here yet".into()));
     }
     Client::from_config()?.remote_status(options).await

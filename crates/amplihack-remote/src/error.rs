@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use amplihack_utils::error::{ErrorExplanation, ExitKind};
+use amplihack_sys::error::{ErrorExplanation, ExitKind};
 
 /// A message for the user, and what a program may want to know beside it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -23,7 +23,7 @@ impl ErrorContext {
     /// Adds a fact to the context.
     #[must_use]
     pub fn with_fact(mut self, name: &str, value: impl fmt::Display) -> Self {
-        if !amplihack_utils::sabotage::is_active("remote-error-context") {
+        if !amplihack_sys::sabotage::is_active("remote-error-context") {
             self.context.insert(name.to_owned(), value.to_string());
         }
         self
@@ -38,7 +38,7 @@ impl<T: Into<String>> From<T> for ErrorContext {
 
 impl fmt::Display for ErrorContext {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if amplihack_utils::sabotage::is_active("remote-error-message") {
+        f.write_str(if amplihack_sys::sabotage::is_active("remote-error-message") {
             "it failed"
         } else {
             &self.message
@@ -133,11 +133,11 @@ impl ErrorExplanation for RemoteError {
 
     fn exit_kind(&self) -> ExitKind {
         match self {
-            Self::SessionNotFound { .. } if amplihack_utils::sabotage::is_active("remote-exit-not-found") => {
+            Self::SessionNotFound { .. } if amplihack_sys::sabotage::is_active("remote-exit-not-found") => {
                 ExitKind::Failed
             }
             Self::SessionNotFound { .. } => ExitKind::NotFound,
-            _ if amplihack_utils::sabotage::is_active("remote-exit-failed") => ExitKind::NotFound,
+            _ if amplihack_sys::sabotage::is_active("remote-exit-failed") => ExitKind::NotFound,
             _ => ExitKind::Failed,
         }
     }

@@ -1,4 +1,4 @@
-//! Git as this crate runs it: hardened as [`amplihack_utils::git`] says, and without what would make other things of a repository
+//! Git as this crate runs it: hardened as [`amplihack_config::git`] says, and without what would make other things of a repository
 //! than it holds.
 
 use std::ffi::OsStr;
@@ -7,11 +7,11 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
+use amplihack_config::env::Env;
+use amplihack_config::git as hardened;
+pub(crate) use amplihack_config::git::{answer_path, path_of};
 use amplihack_secrets::redact_credentials;
 use amplihack_session::{ChildInput, ChildOutput, Deadlines, EndCause, RunSpec, run_to_end};
-use amplihack_utils::env::Env;
-use amplihack_utils::git as hardened;
-pub(crate) use amplihack_utils::git::{answer_path, path_of};
 
 use crate::error::ErrorContext;
 

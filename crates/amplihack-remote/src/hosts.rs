@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use amplihack_utils::env::Env;
+use amplihack_config::env::Env;
 use serde::Deserialize;
 
 use crate::error::{ErrorContext, RemoteError};
@@ -79,7 +79,7 @@ impl RemoteHosts {
     /// used.
     pub fn load(env: &Env) -> Result<Self, RemoteError> {
         let Some(path) = Self::file_path(env) else { return Ok(Self::default()) };
-        match amplihack_utils::fs::read_limited(&path, LIMIT) {
+        match amplihack_sys::fs::read_limited(&path, LIMIT) {
             Ok(bytes) => Self::parse(&path, &bytes),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Self::default()),
             Err(error) => Err(hosts_file_error(&path, &error.to_string())),

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use amplihack_utils::env::Env;
+use amplihack_config::env::Env;
 use jiff::Timestamp;
 
 use crate::error::RemoteError;
@@ -65,9 +65,9 @@ impl SessionManager {
             return Err(invalid("the number of turns must be from 1 to 50"));
         }
         let now = current_second();
-        let memory_mb = memory_mb.filter(|_| !amplihack_utils::sabotage::is_active("remote-manager-memory"));
+        let memory_mb = memory_mb.filter(|_| !amplihack_sys::sabotage::is_active("remote-manager-memory"));
         let new = NewSession { prompt: prompt.to_owned(), command, max_turns, memory_mb };
-        if amplihack_utils::sabotage::is_active("remote-manager-create") {
+        if amplihack_sys::sabotage::is_active("remote-manager-create") {
             let mut nowhere = RemoteState::default();
             let id = nowhere.add_session(new, now)?;
             return Ok(nowhere.session(&id)?.session.clone());
@@ -92,8 +92,7 @@ impl SessionManager {
                     format!("session '{session_id}' is {status} and cannot be started; create a new one");
                 return Err(RemoteError::Validation(message.into()));
             }
-            if status == SessionStatus::Pending
-                && !amplihack_utils::sabotage::is_active("remote-manager-start")
+            if status == SessionStatus::Pending && !amplihack_sys::sabotage::is_active("remote-manager-start")
             {
                 state.mark_started(session_id, now)?;
             }

@@ -36,17 +36,17 @@ impl CommandMode {
     /// Reports whether a fault makes the mode's name unknown.
     fn is_unread(self) -> bool {
         match self {
-            Self::Auto => amplihack_utils::sabotage::is_active("remote-mode-auto"),
-            Self::Ultrathink => amplihack_utils::sabotage::is_active("remote-mode-ultrathink"),
-            Self::Analyze => amplihack_utils::sabotage::is_active("remote-mode-analyze"),
-            Self::Fix => amplihack_utils::sabotage::is_active("remote-mode-fix"),
+            Self::Auto => amplihack_sys::sabotage::is_active("remote-mode-auto"),
+            Self::Ultrathink => amplihack_sys::sabotage::is_active("remote-mode-ultrathink"),
+            Self::Analyze => amplihack_sys::sabotage::is_active("remote-mode-analyze"),
+            Self::Fix => amplihack_sys::sabotage::is_active("remote-mode-fix"),
         }
     }
 }
 
 impl fmt::Display for CommandMode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(if amplihack_utils::sabotage::is_active("remote-mode-display") { "mode" } else { self.name() })
+        f.pad(if amplihack_sys::sabotage::is_active("remote-mode-display") { "mode" } else { self.name() })
     }
 }
 
@@ -60,8 +60,8 @@ impl FromStr for CommandMode {
 
     fn from_str(word: &str) -> Result<Self, UnknownCommandMode> {
         let known = Self::ALL.into_iter().find(|mode| mode.name() == word).filter(|mode| !mode.is_unread());
-        let known = known
-            .or_else(|| amplihack_utils::sabotage::is_active("remote-mode-unknown").then_some(Self::Auto));
+        let known =
+            known.or_else(|| amplihack_sys::sabotage::is_active("remote-mode-unknown").then_some(Self::Auto));
         known.ok_or_else(|| UnknownCommandMode(word.to_owned()))
     }
 }

@@ -1,6 +1,6 @@
 //! Protocol between this side and the far side. The page `docs/remote/protocol.md` is the whole of it.
 
-use amplihack_utils::secret::Secret;
+use amplihack_config::secret::Secret;
 use jiff::Timestamp;
 
 /// The version of the protocol; both sides must have the same.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use amplihack_utils::hex::to_hex;
+use amplihack_sys::hex::to_hex;
 use async_trait::async_trait;
 
 use crate::error::RemoteError;

@@ -150,7 +150,7 @@ pub fn is_session_id(text: &str) -> bool {
 /// A new id for a session made at `now`, which `taken` does not know yet. `None` if all of this second are taken.
 pub fn new_session_id(now: Timestamp, taken: impl Fn(&str) -> bool) -> Option<String> {
     let second = now.strftime("sess-%Y%m%d-%H%M%S-").to_string();
-    let second = if amplihack_utils::sabotage::is_active("remote-session-id") {
+    let second = if amplihack_sys::sabotage::is_active("remote-session-id") {
         second.replace("sess-", "id-")
     } else {
         second

@@ -38,10 +38,10 @@ impl SessionCommand<'_> {
     /// The words, beginning with the program.
     pub(crate) fn argv(&self) -> Vec<String> {
         let mut argv: Vec<String> = vec!["amplihack".to_owned()];
-        if amplihack_utils::sabotage::is_active("remote-execution") {
+        if amplihack_sys::sabotage::is_active("remote-execution") {
             argv.push("version".to_owned());
         }
-        let turns = if amplihack_utils::sabotage::is_active("remote-max-turns") { 1 } else { self.max_turns };
+        let turns = if amplihack_sys::sabotage::is_active("remote-max-turns") { 1 } else { self.max_turns };
         match self.mode {
             CommandMode::Auto | CommandMode::Fix => {
                 argv.extend(["auto", "--task-file", PROMPT, "--max-turns"].map(str::to_owned));

@@ -25,8 +25,8 @@ impl VMSize {
     /// The number of sessions that a machine of this tier holds.
     pub fn capacity(self) -> usize {
         match self {
-            Self::S if amplihack_utils::sabotage::is_active("remote-size-s") => 2,
-            Self::M if amplihack_utils::sabotage::is_active("remote-size-m") => 1,
+            Self::S if amplihack_sys::sabotage::is_active("remote-size-s") => 2,
+            Self::M if amplihack_sys::sabotage::is_active("remote-size-m") => 1,
             Self::S => 1,
             Self::M => 2,
             Self::L => 4,
@@ -37,8 +37,8 @@ impl VMSize {
     /// The Azure machine of this tier.
     pub fn azure_size(self) -> &'static str {
         match self {
-            Self::L if amplihack_utils::sabotage::is_active("remote-size-l") => "Standard_E8s_v5",
-            Self::XL if amplihack_utils::sabotage::is_active("remote-size-xl") => "Standard_E16s_v5",
+            Self::L if amplihack_sys::sabotage::is_active("remote-size-l") => "Standard_E8s_v5",
+            Self::XL if amplihack_sys::sabotage::is_active("remote-size-xl") => "Standard_E16s_v5",
             Self::S => "Standard_D8s_v3",
             Self::M => "Standard_E8s_v5",
             Self::L => "Standard_E16s_v5",

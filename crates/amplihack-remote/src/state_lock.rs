@@ -4,8 +4,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use amplihack_utils::fs::{WriteDurability, create_private_dir, read_regular, write_atomic};
-use amplihack_utils::lock::FileLock;
+use amplihack_sys::fs::{WriteDurability, create_private_dir, read_regular, write_atomic};
+use amplihack_sys::lock::FileLock;
 
 use crate::error::{ErrorContext, RemoteError};
 use crate::state::{RemoteState, StateFileError, decode_state, encode_state};
@@ -39,7 +39,7 @@ pub fn with_lock<T>(
         create_private_dir(directory).map_err(|error| unwritable_error(path, &error))?;
     }
     let lock = lock_path(path);
-    let lock = if amplihack_utils::sabotage::is_active("remote-state-lock") {
+    let lock = if amplihack_sys::sabotage::is_active("remote-state-lock") {
         lock.with_extension(format!("{:?}", std::thread::current().id()))
     } else {
         lock

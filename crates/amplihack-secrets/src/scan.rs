@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use amplihack_utils::hex::to_hex;
+use amplihack_sys::hex::to_hex;
 use sha2::{Digest, Sha256};
 
 use super::{CredentialRule, FoundCredential, SearchStrictness, search_text};

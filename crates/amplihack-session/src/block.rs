@@ -6,7 +6,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use amplihack_utils::sys::{self, ChildOptions, ProcessExit};
+use amplihack_sys::{self as sys, ChildOptions, ProcessExit};
 
 use crate::error::RunError;
 use crate::output::{EndCause, ProcessOutput};
@@ -110,7 +110,7 @@ pub fn probe_program(command: Command, timeout: Duration) -> Result<ProbeOutput,
 mod tests {
     use std::process::{Command, Stdio};
 
-    use amplihack_utils::sys::{self, Signal};
+    use amplihack_sys::{self as sys, Signal};
 
     use super::{run_blocking, spawn_detached};
     use crate::spec::{ChildOutput, RunSpec};

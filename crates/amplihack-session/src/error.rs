@@ -4,8 +4,8 @@ use std::ffi::OsString;
 use std::io;
 use std::time::Duration;
 
-use amplihack_utils::error::{ErrorExplanation, ExitKind};
-use amplihack_utils::log::LogError;
+use amplihack_sys::error::{ErrorExplanation, ExitKind};
+use amplihack_sys::log::LogError;
 
 /// A run that did not come to an end of its own. Whatever it had started is ended.
 #[derive(Debug, thiserror::Error)]

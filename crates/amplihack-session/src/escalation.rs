@@ -5,7 +5,7 @@
 
 use std::time::{Duration, Instant};
 
-use amplihack_utils::sys::Signal;
+use amplihack_sys::Signal;
 
 use crate::output::{DeadlineKind, EndCause};
 use crate::spec::{Deadlines, TerminalMode};

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use amplihack_utils::sys::Signal;
+use amplihack_sys::Signal;
 use proptest::prelude::*;
 
 use super::{EscalationAction, EscalationGraces, EscalationInput, EscalationMachine, SignalTarget};

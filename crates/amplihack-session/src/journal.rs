@@ -10,11 +10,11 @@ use std::path::{Path, PathBuf};
 use amplihack_agent::event::schema;
 use amplihack_agent::event::{AgentEvent, Envelope, UsageTotals};
 use amplihack_agent::ledger::UsageLedger;
-use amplihack_utils::agent_binary::AgentBinary;
-use amplihack_utils::fs::{WriteDurability, create_private_dir, read_regular, write_atomic};
-use amplihack_utils::launcher_context::{SessionId, sessions_directory};
-use amplihack_utils::log::{JsonLog, LogError, read_from};
-use amplihack_utils::sys;
+use amplihack_config::agent_binary::AgentBinary;
+use amplihack_config::launcher_context::{SessionId, sessions_directory};
+use amplihack_sys as sys;
+use amplihack_sys::fs::{WriteDurability, create_private_dir, read_regular, write_atomic};
+use amplihack_sys::log::{JsonLog, LogError, read_from};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 

@@ -7,7 +7,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use amplihack_utils::sys::{self, ProcessEntry, Signal};
+use amplihack_sys::{self as sys, ProcessEntry, Signal};
 
 use crate::output::NamedProcess;
 
@@ -141,7 +141,7 @@ mod tests {
     use std::process::{Command, Stdio};
     use std::time::Duration;
 
-    use amplihack_utils::sys::ProcessEntry;
+    use amplihack_sys::ProcessEntry;
 
     use super::{Write as _, end_leftovers, find_leftovers, listed_processes, open_list};
 

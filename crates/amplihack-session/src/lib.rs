@@ -32,7 +32,7 @@ mod stream;
 mod tree;
 
 pub use amplihack_agent::event::RunOutcome;
-pub use amplihack_utils::sys::ProcessExit;
+pub use amplihack_sys::ProcessExit;
 pub use block::{
     ProbeOutput, become_program, block_on_thread, build_runtime, probe_program, run_blocking, spawn_detached,
 };

@@ -1,7 +1,7 @@
 //! The output of a process: its exit, its streams, and the processes that it left.
 
-use amplihack_utils::error::ExitKind;
-use amplihack_utils::sys::{ProcessEntry, ProcessExit, Signal};
+use amplihack_sys::error::ExitKind;
+use amplihack_sys::{ProcessEntry, ProcessExit, Signal};
 use serde::{Deserialize, Serialize};
 
 /// Kind of the deadline that passed.

@@ -34,7 +34,7 @@ impl StdinFeed {
     }
 
     pub(crate) fn new(stdin: impl Into<OwnedFd>, mut bytes: Vec<u8>) -> io::Result<Self> {
-        if amplihack_utils::sabotage::is_active("delivery-stdin-complete") {
+        if amplihack_sys::sabotage::is_active("delivery-stdin-complete") {
             bytes.truncate(CHUNK);
         }
         let pipe = pipe::Sender::from_owned_fd(stdin.into())?;
@@ -61,7 +61,7 @@ impl StdinFeed {
         }
         if self.written >= bytes.len() {
             self.held = reader_of(pipe);
-            if amplihack_utils::sabotage::is_active("delivery-stdin-closed") {
+            if amplihack_sys::sabotage::is_active("delivery-stdin-closed") {
                 std::mem::forget(self.open.take());
             }
             self.open = None;

@@ -6,7 +6,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::time::Instant;
 
-use amplihack_utils::sys::{self, ProcessExit, SavedTerminal, Signal};
+use amplihack_sys::{self as sys, ProcessExit, SavedTerminal, Signal};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 

@@ -1,7 +1,7 @@
 //! The end of a run: one type for launches, turns, steps, programs that use the SDK, and sessions on other machines.
 
 use amplihack_agent::event::{EndEvent, FailKind, RunEndSummary, RunOutcome, UsageTotals};
-use amplihack_utils::sys::{ProcessExit, Signal};
+use amplihack_sys::{ProcessExit, Signal};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::output::{CapturedOutput, DeadlineKind, EndCause, NamedProcess, ProcessOutput};

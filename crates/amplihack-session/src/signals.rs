@@ -3,8 +3,8 @@
 use std::io;
 use std::task::{Context, Poll};
 
-use amplihack_utils::sys::interrupts::{self, DeliveredSignals, ENDING};
-use amplihack_utils::sys::{self, Signal};
+use amplihack_sys::interrupts::{self, DeliveredSignals, ENDING};
+use amplihack_sys::{self as sys, Signal};
 use tokio::signal::unix::{self, SignalKind};
 
 use crate::spec::TerminalMode;

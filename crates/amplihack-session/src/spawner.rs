@@ -12,7 +12,7 @@ use std::process::{Child, Command};
 use std::sync::{Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread;
 
-use amplihack_utils::sys::{self, ChildOptions, PreparedKeeper, ProgramSurroundings, Signal};
+use amplihack_sys::{self as sys, ChildOptions, PreparedKeeper, ProgramSurroundings, Signal};
 use tokio::sync::oneshot;
 
 use crate::child_stream::{ChildPipes, ChildStream, open_streams};
@@ -195,7 +195,7 @@ impl ChildStart {
         drop(owned);
         // The child cannot be gone: nobody but its owner reaps it.
         let start_time = sys::start_time(pid).unwrap_or_default();
-        let keep = Some(keep).filter(|_| !amplihack_utils::sabotage::is_active("delivery-handle-lifetime"));
+        let keep = Some(keep).filter(|_| !amplihack_sys::sabotage::is_active("delivery-handle-lifetime"));
         let leads_group = leads != ChildLeadership::Nothing;
         let child = Some(child);
         Ok((OwnedChild { child, keep, pid, start_time, leads_group, on_drop: Signal::KILL }, pipes))
@@ -252,7 +252,7 @@ mod tests {
     use std::time::{Duration, Instant};
 
     use super::{ChildLeadership, ChildStart, ChildStream, OwnedChild, owned_children, spawn_child};
-    use amplihack_utils::sys;
+    use amplihack_sys as sys;
 
     /// The two ways in which a child is made.
     const WAYS: [bool; 2] = [false, true];

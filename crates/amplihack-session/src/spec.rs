@@ -165,7 +165,7 @@ impl RunSpec {
 }
 
 /// The variable by which a run's descendants are known.
-pub const SESSION_ID: &str = amplihack_utils::launcher_context::SESSION_VAR;
+pub const SESSION_ID: &str = amplihack_config::launcher_context::SESSION_VAR;
 
 impl ChildOutput {
     fn to_stream(self) -> ChildStream {

@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-pub use amplihack_utils::sys::StepProgram;
-use amplihack_utils::sys::{self, KeeperOptions, PreparedKeeper, Signal, StepRecord};
+pub use amplihack_sys::StepProgram;
+use amplihack_sys::{self as sys, KeeperOptions, PreparedKeeper, Signal, StepRecord};
 use tokio::net::unix::pipe;
 use tokio::time::Instant;
 

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use amplihack_utils::env::Env;
-use amplihack_utils::sys::{ProcessExit, Signal};
+use amplihack_config::env::Env;
+use amplihack_sys::{ProcessExit, Signal};
 
 use super::{SpooledOutput, StepProgram, StepRun, StepSpec, StepSpool};
 use crate::block::build_runtime;
@@ -12,7 +12,12 @@ use crate::output::{DeadlineKind, EndCause};
 async fn start(spool: &StepSpool, script: &str, timeout: Option<Duration>) -> StepRun {
     let environment = Env::empty().with_variable("PATH", "/usr/bin:/bin");
     let arguments = vec!["-c".into(), script.into()];
-    let program = &StepProgram { path: "bash".into(), arguments, environment, directory: "/".into() };
+    let program = &StepProgram {
+        path: "bash".into(),
+        arguments,
+        environment: environment.into(),
+        directory: "/".into(),
+    };
     let grace = Duration::from_millis(200);
     StepRun::start(StepSpec { program, spool, name: "0.1", timeout, grace }).await.unwrap()
 }
@@ -65,9 +70,9 @@ fn what_stays_in_the_background_does_not_hold_the_step_and_is_ended_on_request()
             String::from_utf8(end.outputs[0].read_head(99).unwrap()).unwrap().trim().parse().unwrap();
         let background = end.background.unwrap();
         assert!(!background.is_over());
-        assert!(amplihack_utils::sys::living_process(pid).is_some());
+        assert!(amplihack_sys::living_process(pid).is_some());
         background.end_and_wait().await;
-        assert!(amplihack_utils::sys::living_process(pid).is_none());
+        assert!(amplihack_sys::living_process(pid).is_none());
     });
 }
 
@@ -92,10 +97,10 @@ fn a_step_is_ended_on_a_signal_and_by_a_drop() {
     let processes = crate::leftovers::listed_processes(&dir.path().join(super::PROCESSES)).unwrap();
     assert_eq!(processes.len(), 4);
     let sleeper: u32 = std::fs::read_to_string(&sleeper).unwrap().trim().parse().unwrap();
-    while amplihack_utils::sys::living_process(sleeper).is_some_and(|found| found.name == "sleep") {
+    while amplihack_sys::living_process(sleeper).is_some_and(|found| found.name == "sleep") {
         std::thread::yield_now();
     }
-    while processes.iter().any(|one| amplihack_utils::sys::process_alive(one.pid, one.start_time)) {
+    while processes.iter().any(|one| amplihack_sys::process_alive(one.pid, one.start_time)) {
         std::thread::yield_now();
     }
 }

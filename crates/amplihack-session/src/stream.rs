@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use amplihack_agent::decode::Decode;
 use amplihack_agent::event::{AgentEvent, AgentUsage, Envelope, UsageTotals};
 use amplihack_agent::reader::{AgentStreamReader, EarlierUsage};
-use amplihack_utils::log::LogError;
+use amplihack_sys::log::LogError;
 use jiff::Timestamp;
 
 use crate::error::RunError;

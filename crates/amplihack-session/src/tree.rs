@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use amplihack_utils::sys::{self, ProcessEntry, Signal};
+use amplihack_sys::{self as sys, ProcessEntry, Signal};
 use rustix::io::Errno;
 
 use crate::escalation::SignalTarget;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use amplihack_utils::sys::ProcessEntry;
+use amplihack_sys::ProcessEntry;
 
 use super::{MembershipScope, find_members};
 

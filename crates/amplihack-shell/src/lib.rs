@@ -54,7 +54,7 @@ pub use oneliner::timed_code;
 pub use output::printed_text;
 pub use quoting::{PrecedingSign, QuotedDocument, Quoting, QuotingReport, ScriptPosition, find_quoting};
 
-use amplihack_utils::sys::WorkLimit;
+use amplihack_sys::WorkLimit;
 
 /// Programs that read commands as bash does, or nearly.
 const SHELLS: [&str; 11] =

@@ -204,7 +204,7 @@ fn is_program(word: &str) -> bool {
 mod tests {
     use std::time::Duration;
 
-    use amplihack_utils::sys::WorkLimit;
+    use amplihack_sys::WorkLimit;
     use proptest::prelude::*;
 
     use super::super::items::collect_commands;

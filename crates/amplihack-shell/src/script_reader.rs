@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use amplihack_utils::sys::WorkLimit;
+use amplihack_sys::WorkLimit;
 use amplihack_verdict::Span;
 
 use super::heredoc::{CleanedScript, HereDocument, clean_script};

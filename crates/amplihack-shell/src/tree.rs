@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::ops::ControlFlow;
 
-use amplihack_utils::sys::WorkLimit;
+use amplihack_sys::WorkLimit;
 use tree_sitter::{Node, ParseOptions, Parser};
 
 use super::items::{RawCommand, RawRedirect, RawShellText, ShellItem, find_misread};

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use amplihack_utils::sys::WorkLimit;
+use amplihack_sys::WorkLimit;
 use amplihack_verdict::Span;
 
 use super::model::{ShellWord, WordPiece};

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use amplihack_utils::env::Env;
+use amplihack_config::env::Env;
 use serde_json::Value;
 
 /// Programs of Chromium, the smallest first.

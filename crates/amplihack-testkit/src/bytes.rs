@@ -3,7 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
-use amplihack_utils::hex::to_hex;
+use amplihack_sys::hex::to_hex;
 use serde::{Deserialize, Serialize};
 
 /// A byte string, exact in every record.

@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 
-use amplihack_utils::agent_binary::AgentBinary;
+use amplihack_config::agent_binary::AgentBinary;
 
 /// The agents of the grid, in the order of its columns.
 pub const AGENTS: [AgentBinary; 4] =

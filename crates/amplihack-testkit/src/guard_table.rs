@@ -7,7 +7,7 @@
 
 use std::fmt::Write as _;
 
-use amplihack_utils::agent_binary::AgentBinary;
+use amplihack_config::agent_binary::AgentBinary;
 
 use crate::grid::AGENTS;
 

@@ -8,7 +8,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
-use amplihack_utils::env::Env;
+use amplihack_config::env::Env;
 use serde_json::{Value, json};
 
 /// The hooks of a fake agent. Does nothing where no launch listens.

@@ -55,7 +55,7 @@ use std::io::Write;
 
 /// Whether the long forms of kill, soak and many-run loops were asked for (`cargo xtask test --long`).
 pub fn long() -> bool {
-    amplihack_utils::env::Env::from_process().text("AMPLIHACK_TEST_LONG").is_some()
+    amplihack_config::env::Env::from_process().text("AMPLIHACK_TEST_LONG").is_some()
 }
 
 /// Writes one line to the real stderr, past the test harness's capture, so that a skipped test is seen.

@@ -6,7 +6,7 @@ use std::process::Command;
 use std::sync::OnceLock;
 use std::time::SystemTime;
 
-use amplihack_utils::env::Env;
+use amplihack_config::env::Env;
 
 /// The fake agent's program file.
 pub fn fake_agent_path() -> PathBuf {

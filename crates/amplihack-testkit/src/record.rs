@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal, Write};
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
-use amplihack_utils::env::Env;
+use amplihack_config::env::Env;
 use serde::{Deserialize, Serialize};
 
 use crate::{Bytes, procs};

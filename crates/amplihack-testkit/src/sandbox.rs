@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use amplihack_utils::env::Env;
+use amplihack_config::env::Env;
 use tempfile::TempDir;
 
 use crate::{Output, Record, Run, Script, programs};

@@ -1,20 +1,18 @@
-//! Building blocks that know nothing of any agent's flags: identity, routing, prompt delivery, files, configuration.
+//! Public names of the routing and of prompt delivery, as the documents that amplihack was created from write them.
 //!
-//! A closed list. A new module needs a line in `ARCHITECTURE.md` that says why it belongs to every other crate.
+//! The code is in `amplihack-config`. The crates of this workspace use that one.
+//!
+//! ```
+//! use std::process::Command;
+//! use amplihack_utils::agent_binary::resolve;
+//! use amplihack_utils::prompt_delivery::{DeliveryCaps, DeliveryMode, PromptDelivery, deliver};
+//!
+//! let agent = resolve(".");
+//! let mut cmd = Command::new(agent.name());
+//! let handle = deliver(&mut cmd, "don't expand $HOME", PromptDelivery::Auto, &DeliveryCaps::argv_only())?;
+//! assert_eq!(cmd.get_args().collect::<Vec<_>>(), ["don't expand $HOME"]);
+//! assert_eq!(handle.mode(), DeliveryMode::Argv);
+//! # Ok::<(), std::io::Error>(())
+//! ```
 
-pub mod agent_binary;
-pub mod config;
-pub mod edited_toml;
-pub mod env;
-pub mod error;
-pub mod form;
-pub mod fs;
-pub mod git;
-pub mod hex;
-pub mod launcher_context;
-pub mod lock;
-pub mod log;
-pub mod prompt_delivery;
-pub mod sabotage;
-pub mod secret;
-pub mod sys;
+pub use amplihack_config::{agent_binary, prompt_delivery};

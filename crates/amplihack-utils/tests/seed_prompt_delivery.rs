@@ -10,8 +10,8 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use amplihack_config::env::Env;
 use amplihack_testkit::logged;
-use amplihack_utils::env::Env;
 use amplihack_utils::prompt_delivery::{
     DeliveryCaps, DeliveryHandle, DeliveryMode, DeliveryWarning, ENV_VAR_NAME, PromptDelivery, deliver,
     from_env_in, sanitize_nul, select_delivery, select_mode,

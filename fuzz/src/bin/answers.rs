@@ -7,6 +7,7 @@ use std::path::Path;
 use amplihack_agent::live::{
     MessageFiles, MessageFormat, RolloutLine, parse_span, rollout_line, rollout_session,
 };
+use amplihack_config::env::Env;
 use amplihack_fuzz::{Scratch, Target, linear, run, seeds, words};
 use amplihack_hooks::aggregate;
 use amplihack_hooks::xpia;
@@ -14,7 +15,6 @@ use amplihack_orchestration::{budget, claim};
 use amplihack_recipe::bridge::{self, spill};
 use amplihack_recipe::inputs::RecipeInputs;
 use amplihack_session::{CapturedOutput, ProcessExit};
-use amplihack_utils::env::Env;
 use serde_json::{Value, json};
 
 const SEEDS: &[&str] = &[

@@ -6,11 +6,11 @@ use std::os::unix::ffi::OsStringExt as _;
 use amplihack_agent::copilot::nested;
 use amplihack_agent::grammar::FoundPrompt;
 use amplihack_agent::{AgentBinary, agent_profile};
+use amplihack_config::agent_binary::validate_name;
+use amplihack_config::launcher_context::SessionId;
 use amplihack_fuzz::{Target, linear, run, seeds};
 use amplihack_hooks::HookInvocation;
 use amplihack_launcher::copilot::normalize;
-use amplihack_utils::agent_binary::validate_name;
-use amplihack_utils::launcher_context::SessionId;
 
 const SEEDS: &[&str] = &[
     "-p\n--model\nx\ndo it\n",

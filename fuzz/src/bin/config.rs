@@ -3,6 +3,10 @@
 use std::fs;
 use std::path::Path;
 
+use amplihack_config::agent_binary::AgentBinary;
+use amplihack_config::env::Env;
+use amplihack_config::prompt_delivery::PromptDelivery;
+use amplihack_config::{ConfigOverride, LayeredConfig, record_trust};
 use amplihack_fuzz::{Scratch, Target, linear, run, seeds};
 use amplihack_hooks::switches;
 use amplihack_orchestration::budget::TokenPrices;
@@ -13,10 +17,6 @@ use amplihack_policy::{Event, Policy, PolicyMode, XpiaSettings};
 use amplihack_remote::RemoteHosts;
 use amplihack_secrets::{AllowedSecrets, scan_file};
 use amplihack_shell::Limits;
-use amplihack_utils::agent_binary::AgentBinary;
-use amplihack_utils::config::{ConfigOverride, LayeredConfig, record_trust};
-use amplihack_utils::env::Env;
-use amplihack_utils::prompt_delivery::PromptDelivery;
 
 const SEEDS: &[&str] = &[
     "# mine\npolicy = \"standard\"\nprompt_delivery = \"auto\"\nrequire_proof = true\nmax_depth = 3\nstop_grace_seconds = 5\ntrusted_repositories = [\n  \"/a\", # c\n]\n[agents.claude]\npath = \"/bin/claude\"\nprices = \"input=3 output=15\"\n",

@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::time::Duration;
 
+use amplihack_config::agent_binary::AgentBinary;
 use amplihack_fuzz::{Target, run, seeds, words};
 use amplihack_hooks::HookEvent;
 use amplihack_hooks::dialect::{MAX_PAYLOAD, read_call};
-use amplihack_utils::agent_binary::AgentBinary;
 
 const DICTIONARY: &[&str] = &[
     "\"tool_name\":",

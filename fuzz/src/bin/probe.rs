@@ -6,10 +6,10 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 use amplihack_agent::AgentBinary;
+use amplihack_config::env::Env;
 use amplihack_fuzz::{Scratch, Target, linear, run, seeds, words};
 use amplihack_probe::model::{ModelScenario, ModelScript, ModelServer};
 use amplihack_probe::own_hooks::OwnHooks;
-use amplihack_utils::env::Env;
 
 const SEEDS: &[&str] = &[
     "POST /text~r/v1/messages\n\n{\"model\":\"m\",\"max_tokens\":5,\"stream\":true,\"system\":[{\"type\":\"text\",\"text\":\"s\"}],\"messages\":[{\"role\":\"user\",\"content\":\"hi\"},{\"role\":\"assistant\",\"content\":[{\"type\":\"tool_use\",\"id\":\"1\",\"name\":\"Bash\",\"input\":{}}]},{\"role\":\"user\",\"content\":[{\"type\":\"tool_result\",\"tool_use_id\":\"1\",\"content\":[{\"type\":\"text\",\"text\":\"x\"}]}]}],\"tools\":[{\"name\":\"Bash\",\"input_schema\":{\"type\":\"object\",\"properties\":{\"command\":{\"type\":\"string\"}}}}]}",

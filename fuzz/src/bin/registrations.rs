@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::Path;
 
+use amplihack_config::agent_binary::AgentBinary;
+use amplihack_config::env::Env;
 use amplihack_fuzz::{Scratch, Target, linear, run, seeds, words};
 use amplihack_hooks::registration::{HookProgram, RegistrationFacts, build_hooks, verify_registration};
 use amplihack_hooks::settings::{
@@ -10,8 +12,6 @@ use amplihack_hooks::settings::{
 };
 use amplihack_hooks::staging::copilot_commands;
 use amplihack_launcher::install::{InstallRequest, InstallScope, install_hooks, uninstall_hooks};
-use amplihack_utils::agent_binary::AgentBinary;
-use amplihack_utils::env::Env;
 use serde_json::{Value, json};
 
 const SEEDS: &[&str] = &[

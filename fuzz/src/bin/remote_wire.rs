@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+use amplihack_config::env::Env;
 use amplihack_fuzz::{Scratch, Target, linear, run, seeds, words};
 use amplihack_remote::azlin::{self, AzlinCli, AzlinFailure};
 use amplihack_remote::far::{RunnerRequest, serve_verb};
@@ -12,7 +13,6 @@ use amplihack_remote::protocol::CollectedResults;
 use amplihack_remote::{
     CommandOutput, FarSide, RemoteCommandRunner, RemoteError, is_host_name, is_session_id,
 };
-use amplihack_utils::env::Env;
 use async_trait::async_trait;
 
 const ID: &str = "sess-20260101-000000-0001";

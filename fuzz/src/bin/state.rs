@@ -6,6 +6,8 @@ use std::path::Path;
 
 use amplihack_agent::{AgentBinary, Installed};
 use amplihack_audit::AuditFilter;
+use amplihack_config::env::Env;
+use amplihack_config::launcher_context::{self, SessionContext, SessionId};
 use amplihack_fuzz::{Scratch, Target, linear, run, seeds, words};
 use amplihack_hooks::channel::{HookMessage, LaunchReply};
 use amplihack_launcher::install::{InstallScope, inspect_registration};
@@ -15,10 +17,8 @@ use amplihack_recipe::progress::{ProgressLines, ProgressObjects};
 use amplihack_recipe::resume;
 use amplihack_session::journal::JournaledRun;
 use amplihack_session::step::StepSpool;
-use amplihack_utils::env::Env;
-use amplihack_utils::launcher_context::{self, SessionContext, SessionId};
-use amplihack_utils::log::read_from;
-use amplihack_utils::sys::ProcessEntry;
+use amplihack_sys::ProcessEntry;
+use amplihack_sys::log::read_from;
 
 const ID: &str = "20260502T030405Z-0123456789ab";
 

@@ -8,7 +8,7 @@ use amplihack_agent::framer::{Framer, StreamFrame};
 use amplihack_agent::ledger::UsageLedger;
 use amplihack_agent::{AgentBinary, AgentEvent, EndEvent};
 use amplihack_fuzz::{Target, run, seeds};
-use amplihack_utils::sys::ProcessExit;
+use amplihack_sys::ProcessExit;
 
 const DICTIONARY: &[&str] = &[
     "{\"type\":\"assistant\",\"message\":{\"content\":[",

@@ -6,7 +6,7 @@ use std::process::Command;
 use crate::{Failure, shell};
 
 /// The feature that no other build has.
-const FEATURE: &str = "amplihack-utils/sabotage";
+const FEATURE: &str = "amplihack-sys/sabotage";
 
 /// A test program of the build.
 #[derive(Debug)]
@@ -40,7 +40,7 @@ pub(crate) fn choice() -> PathBuf {
 
 fn cargo(words: &[&str], packages: &[String]) -> Command {
     let mut command = shell::cargo();
-    command.args(words).args(["--features", FEATURE, "--package", "amplihack-utils"]);
+    command.args(words).args(["--features", FEATURE, "--package", "amplihack-sys"]);
     for package in packages {
         command.args(["--package", package]);
     }

@@ -82,7 +82,7 @@ pub(crate) fn of(program: &Path, tracer: &Path) -> Result<String, Failure> {
 /// The program that runs a program and tells its first calls.
 pub(crate) fn tracer() -> Result<PathBuf, Failure> {
     let mut build = shell::cargo();
-    build.args(["build", "--quiet", "--package", "amplihack-utils"]);
+    build.args(["build", "--quiet", "--package", "amplihack-sys"]);
     build.args(["--features", "first-calls", "--bin", "first-calls"]);
     shell::run(&mut build)?;
     Ok(shell::target().join("debug/first-calls"))

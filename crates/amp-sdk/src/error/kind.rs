@@ -100,7 +100,7 @@ impl ErrorKind {
     /// The kind of this name, with `-` or `_`, in any case; [`ErrorKind::Unknown`] for a foreign one.
     pub fn from_code(code: &str) -> Self {
         let code = code.trim().to_ascii_lowercase().replace('-', "_");
-        if amplihack_utils::sabotage::is_active("amp-kinds") && code == "task_exit" {
+        if amplihack_sys::sabotage::is_active("amp-kinds") && code == "task_exit" {
             return Self::Unknown;
         }
         Self::ALL.into_iter().find(|kind| kind.as_str() == code).unwrap_or(Self::Unknown)

@@ -13,7 +13,7 @@ const AUTH: &[&str] =
 /// Reports whether `text` is about missing credentials of the CLI: one of its phrases, or `run … login`.
 pub(crate) fn reports_missing_login(text: &str) -> bool {
     let text = text.to_lowercase();
-    if amplihack_utils::sabotage::is_active("amp-auth-error") {
+    if amplihack_sys::sabotage::is_active("amp-auth-error") {
         return false;
     }
     AUTH.iter().any(|phrase| text.contains(phrase))
@@ -50,7 +50,7 @@ impl Error {
             return Self::unsupported_feature(feature, None, Some("update the CLI, or leave the option out"));
         }
         match end.exit_code() {
-            Some(0) if !amplihack_utils::sabotage::is_active("amp-no-result") => Self::NoResult { end },
+            Some(0) if !amplihack_sys::sabotage::is_active("amp-no-result") => Self::NoResult { end },
             _ => Self::TransportExit { end },
         }
     }
@@ -85,7 +85,7 @@ impl Error {
             Err(error) => error,
         };
         let error = match error.downcast::<serde_json::Error>() {
-            Ok(json) if amplihack_utils::sabotage::is_active("amp-normalize") => {
+            Ok(json) if amplihack_sys::sabotage::is_active("amp-normalize") => {
                 return Self::Unknown { code: String::new(), message: json.to_string() };
             }
             Ok(json) => return Self::Parse { message: json.to_string(), details: String::new() },
@@ -120,7 +120,7 @@ impl Error {
                 end: Box::default(),
             },
             ErrorKind::Unknown => Self::Unknown { code: code.to_owned(), message },
-            kind if amplihack_utils::sabotage::is_active("amp-codes") => {
+            kind if amplihack_sys::sabotage::is_active("amp-codes") => {
                 Self::Unknown { code: kind.to_string(), message }
             }
             kind => Self::Reported { kind, message },
@@ -144,7 +144,7 @@ impl Error {
     fn from_io(error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::NotFound => Self::CliNotFound { looked: error.to_string() },
-            io::ErrorKind::TimedOut if !amplihack_utils::sabotage::is_active("amp-task-timeout") => {
+            io::ErrorKind::TimedOut if !amplihack_sys::sabotage::is_active("amp-task-timeout") => {
                 Self::Reported { kind: ErrorKind::TaskTimeout, message: error.to_string() }
             }
             _ => Self::Transport { source: Box::new(error) },

@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use amplihack_agent::lookup;
-use amplihack_utils::env::Env;
+use amplihack_config::env::Env;
 
 use crate::error::{Error, Result};
 use crate::surface::SshSurface;
@@ -60,7 +60,7 @@ fn remote_command(cwd: Option<&Path>, args: &[OsString]) -> Result<String> {
         script.extend(["cd -- ", &quote_word(cwd.as_os_str().as_bytes(), "cwd")?, " || exit 126; "]);
     }
     script.push_str(GUARD);
-    script.push_str(if amplihack_utils::sabotage::is_active("amp-ssh-lookup") {
+    script.push_str(if amplihack_sys::sabotage::is_active("amp-ssh-lookup") {
         "exec ~/.amp/bin/amp"
     } else {
         "exec amp"

@@ -1,6 +1,6 @@
 //! Errors and outputs without the values of an authority.
 
-use amplihack_utils::secret::REDACTED;
+use amplihack_config::secret::REDACTED;
 
 use super::CliLaunch;
 use crate::error::{CliEnd, Error};

@@ -105,7 +105,7 @@ impl McpServer {
             url: take_typed(fields, "url"),
             headers: take_typed(fields, "headers"),
             extra: map,
-            spec_extra: spec.filter(|_| !amplihack_utils::sabotage::is_active("amp-list-servers")),
+            spec_extra: spec.filter(|_| !amplihack_sys::sabotage::is_active("amp-list-servers")),
         })
     }
 

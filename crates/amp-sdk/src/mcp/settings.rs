@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use amplihack_agent::jsonc;
-use amplihack_utils::fs::{WriteDurability, create_private_dir, read_regular, write_atomic};
-use amplihack_utils::lock::FileLock;
+use amplihack_sys::fs::{WriteDurability, create_private_dir, read_regular, write_atomic};
+use amplihack_sys::lock::FileLock;
 use jsonc_parser::cst::{CstNode, CstRootNode};
 use serde_json::Value;
 

@@ -106,7 +106,7 @@ pub struct Selection {
 /// Reports whether `name` names a model at all.
 pub(super) fn is_name(name: &str) -> bool {
     let name = name.trim();
-    amplihack_utils::sabotage::is_active("amp-model-blank")
+    amplihack_sys::sabotage::is_active("amp-model-blank")
         || !name.is_empty() && !name.eq_ignore_ascii_case("nil") && !name.eq_ignore_ascii_case("null")
 }
 
@@ -123,14 +123,14 @@ impl Selection {
             return Err(invalid_selection(&format!("the selection carries an error: {error}")));
         }
         match self.resolved_model.as_deref() {
-            None if amplihack_utils::sabotage::is_active("amp-model-unresolved") => Ok(()),
+            None if amplihack_sys::sabotage::is_active("amp-model-unresolved") => Ok(()),
             None => Err(invalid_selection("resolved_model is missing")),
             Some(name) if !is_name(name) => {
                 Err(invalid_selection("resolved_model is blank or a placeholder"))
             }
             Some(AMP) if self.reasoning_effort.is_none() => Ok(()),
             Some(AMP) => CliFeature::Effort.require_in(version),
-            Some(_) if amplihack_utils::sabotage::is_active("amp-model-flag") => Ok(()),
+            Some(_) if amplihack_sys::sabotage::is_active("amp-model-flag") => Ok(()),
             Some(_) => CliFeature::Model.require_in(version),
         }
     }
@@ -223,7 +223,7 @@ impl TryFrom<Value> for Selection {
             settings_patch: take_object(map, "settings_patch")?,
             backend_metadata: take_object(map, "backend_metadata")?,
             errors,
-            extra: if amplihack_utils::sabotage::is_active("amp-model-map") {
+            extra: if amplihack_sys::sabotage::is_active("amp-model-map") {
                 Map::new()
             } else {
                 std::mem::take(map)

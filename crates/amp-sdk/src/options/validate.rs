@@ -14,7 +14,7 @@ pub(crate) fn is_variable(name: &str) -> bool {
 }
 
 fn is_label(label: &str) -> bool {
-    amplihack_utils::sabotage::is_active("amp-option-label-names")
+    amplihack_sys::sabotage::is_active("amp-option-label-names")
         || (1..=32).contains(&label.len())
             && label.starts_with(|c: char| c.is_ascii_alphanumeric())
             && label.chars().all(|c| c.is_ascii_alphanumeric() || c == '-')
@@ -179,7 +179,7 @@ impl Options {
         }
         if let Some(level) = self.log_level.as_deref()
             && !log_level::ALL.contains(&level)
-            && !amplihack_utils::sabotage::is_active("amp-option-log-levels")
+            && !amplihack_sys::sabotage::is_active("amp-option-log-levels")
         {
             return Err(Error::invalid_option(
                 "log_level",

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
+use amplihack_config::env::Env;
 use amplihack_session::{
     ChildInput, ChildOutput, Deadlines, EndCause, ProcessExit, RunError, RunSpec, run_blocking, run_to_end,
 };
-use amplihack_utils::env::Env;
 use serde_json::{Map, Value};
 
 use super::evaluate::{PermissionEvaluation, PermissionRules};
@@ -60,7 +60,7 @@ impl DelegatePrograms {
         outcome: Result<amplihack_session::ProcessOutput, RunError>,
     ) -> PermissionEvaluation {
         let (action, error) = match outcome {
-            Ok(_) if amplihack_utils::sabotage::is_active("amp-rule-delegate") => {
+            Ok(_) if amplihack_sys::sabotage::is_active("amp-rule-delegate") => {
                 (PermissionAction::Reject, None)
             }
             Ok(outcome) if outcome.cause == EndCause::Ended => match outcome.exit {

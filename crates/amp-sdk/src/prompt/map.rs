@@ -66,7 +66,7 @@ fn parse_message(value: Value, place: &str) -> Result<UserInputMessage> {
         Some(Value::String(id)) => Some(id),
         Some(_) => return invalid_input(&format!("{place}.request_id"), "it is no string"),
     };
-    if amplihack_utils::sabotage::is_active("amp-prompt-maps") {
+    if amplihack_sys::sabotage::is_active("amp-prompt-maps") {
         map.clear();
     }
     let place = format!("{place}.message");
@@ -136,7 +136,7 @@ fn parse_part(value: Value, place: &str) -> Result<InputContent> {
         _ => return Ok(InputContent::Other(value)),
     };
     // What the typed form would lose or add keeps the part whole.
-    Ok(if typed.to_value() == value || amplihack_utils::sabotage::is_active("amp-prompt-parts") {
+    Ok(if typed.to_value() == value || amplihack_sys::sabotage::is_active("amp-prompt-parts") {
         typed
     } else {
         InputContent::Other(value)

@@ -68,8 +68,7 @@ impl StreamEngine {
 
     /// Removes and returns the next message that was read and not taken yet.
     pub(super) fn pop_ready(&mut self) -> Option<StreamItem> {
-        if amplihack_utils::sabotage::is_active("amp-as-they-come")
-            && !matches!(self.stage, EngineStage::Over)
+        if amplihack_sys::sabotage::is_active("amp-as-they-come") && !matches!(self.stage, EngineStage::Over)
         {
             return None;
         }
@@ -121,14 +120,14 @@ impl StreamEngine {
             stdin,
             stdout: ChildOutput::Stream,
             stderr: match self.options.max_stderr_buffer_bytes {
-                bytes if amplihack_utils::sabotage::is_active("amp-stderr-tail") => ChildOutput::Head(bytes),
+                bytes if amplihack_sys::sabotage::is_active("amp-stderr-tail") => ChildOutput::Head(bytes),
                 bytes => ChildOutput::Tail(bytes),
             },
             keep: Box::new(overlay),
             deadlines: self.deadlines(),
             grace: Duration::from_millis(self.options.transport_headless_timeout_ms),
             linger: Some(Duration::from_millis(self.options.linger_timeout_ms)),
-            tag: if amplihack_utils::sabotage::is_active("amp-nothing-left") {
+            tag: if amplihack_sys::sabotage::is_active("amp-nothing-left") {
                 String::new()
             } else {
                 launch.process_tag()
@@ -145,7 +144,7 @@ impl StreamEngine {
         Deadlines {
             startup: Some(Duration::from_millis(self.options.startup_timeout_ms)),
             idle: Some(Duration::from_millis(self.options.stream_timeout_ms))
-                .filter(|_| !amplihack_utils::sabotage::is_active("amp-option-timeout")),
+                .filter(|_| !amplihack_sys::sabotage::is_active("amp-option-timeout")),
             total: self.options.run_deadline_ms.map(Duration::from_millis),
         }
     }
@@ -181,8 +180,7 @@ impl StreamEngine {
     }
 
     fn push_error(&mut self, error: Error) {
-        if !self.lines.over && !self.lines.broken && !amplihack_utils::sabotage::is_active("amp-end-at-error")
-        {
+        if !self.lines.over && !self.lines.broken && !amplihack_sys::sabotage::is_active("amp-end-at-error") {
             self.lines.ready.push_back(Err(error));
         }
     }
@@ -258,9 +256,9 @@ impl MessageLines {
             StreamFrame::Line(line) => match StreamMessage::from_line(line) {
                 Ok(message) => {
                     self.over =
-                        message.is_final() && !amplihack_utils::sabotage::is_active("amp-end-at-result");
+                        message.is_final() && !amplihack_sys::sabotage::is_active("amp-end-at-result");
                     if matches!(message, StreamMessage::ErrorResult(_))
-                        && amplihack_utils::sabotage::is_active("amp-failure-inline")
+                        && amplihack_sys::sabotage::is_active("amp-failure-inline")
                     {
                         return self.ready.push_back(Err(Error::NoResult { end: Box::default() }));
                     }

@@ -53,7 +53,7 @@ impl ThreadSummary {
             last_updated: updated,
             visibility,
             messages,
-            extra: if amplihack_utils::sabotage::is_active("amp-list-threads") { Map::new() } else { map },
+            extra: if amplihack_sys::sabotage::is_active("amp-list-threads") { Map::new() } else { map },
         })
     }
 

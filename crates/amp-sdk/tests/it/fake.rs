@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use amp_sdk::{Error, MessageStream, Options, StreamMessage};
-use amplihack_utils::env::Env;
+use amplihack_config::env::Env;
 use serde_json::Value;
 
 /// The rows of a file of cases.

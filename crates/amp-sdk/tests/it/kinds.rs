@@ -3,7 +3,7 @@
 use std::io;
 
 use amp_sdk::{Error, ErrorKind};
-use amplihack_utils::error::{ErrorExplanation, ExitKind};
+use amplihack_sys::error::{ErrorExplanation, ExitKind};
 
 use crate::fake::{Fake, INIT, RESULT, block_on};
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use amp_sdk::permissions::{DelegatePrograms, RuleIssue, check_rules, decide_call, evaluate, never_matches};
 use amp_sdk::{Permission, PermissionAction};
-use amplihack_utils::env::Env;
+use amplihack_config::env::Env;
 use serde_json::{Map, Value, json};
 
 pub(crate) fn rows(text: &str) -> impl Iterator<Item = Value> {

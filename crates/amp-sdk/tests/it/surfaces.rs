@@ -106,7 +106,7 @@ fn what_the_authority_does_not_govern_is_refused_by_name() {
         (|given| given.env = [("AMP_API_KEY".into(), "x".into())].into(), "env"),
         (|given| given.env = [("AMP_CLI_PATH".into(), "/x".into())].into(), "env"),
         (|given| given.env = [("AMP_URL".into(), "http://x".into())].into(), "env"),
-        (|given| given.base_env = Some(amplihack_utils::env::Env::empty()), "base_env"),
+        (|given| given.base_env = Some(amplihack_config::env::Env::empty()), "base_env"),
         (|given| given.cli_path = Some("/bin/true".into()), "cli_path"),
         (|given| given.settings_file = Some("/s".into()), "settings_file"),
         (|given| given.log_level = Some("debug".into()), "log_level"),

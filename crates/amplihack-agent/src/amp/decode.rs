@@ -1,6 +1,6 @@
 //! Amp's stream of JSON as events.
 
-use amplihack_utils::agent_binary::AgentBinary;
+use amplihack_config::agent_binary::AgentBinary;
 use serde_json::value::RawValue;
 
 use super::wire::{
@@ -297,7 +297,7 @@ fn failure_end(result: &ErrorResultMessage, summary: RunEndSummary) -> EndEvent 
 
 #[cfg(test)]
 mod tests {
-    use amplihack_utils::sys::ProcessExit;
+    use amplihack_sys::ProcessExit;
 
     use super::*;
 

@@ -62,16 +62,16 @@ impl SdkRun<'_> {
         let mut words: Vec<OsString> = Vec::new();
         match self.thread {
             AmpThreadChoice::New => {}
-            AmpThreadChoice::Last if amplihack_utils::sabotage::is_active("amp-continue-last") => {}
-            AmpThreadChoice::Id(_) if amplihack_utils::sabotage::is_active("amp-continue-id") => {}
+            AmpThreadChoice::Last if amplihack_sys::sabotage::is_active("amp-continue-last") => {}
+            AmpThreadChoice::Id(_) if amplihack_sys::sabotage::is_active("amp-continue-id") => {}
             AmpThreadChoice::Last => words.extend(["threads", "continue", "--last"].map(OsString::from)),
             AmpThreadChoice::Id(id) => words.extend(["threads", "continue", id].map(OsString::from)),
         }
         words.push(
-            if amplihack_utils::sabotage::is_active("amp-execute") { "--print" } else { "--execute" }.into(),
+            if amplihack_sys::sabotage::is_active("amp-execute") { "--print" } else { "--execute" }.into(),
         );
         words.push(
-            if self.thinking && !amplihack_utils::sabotage::is_active("amp-option-thinking") {
+            if self.thinking && !amplihack_sys::sabotage::is_active("amp-option-thinking") {
                 "--stream-json-thinking"
             } else {
                 "--stream-json"
@@ -82,31 +82,29 @@ impl SdkRun<'_> {
             (
                 "--visibility",
                 self.visibility
-                    .filter(|_| !amplihack_utils::sabotage::is_active("amp-option-visibility"))
+                    .filter(|_| !amplihack_sys::sabotage::is_active("amp-option-visibility"))
                     .map(OsStr::new),
             ),
             (
                 "--settings-file",
                 self.settings_file
                     .as_deref()
-                    .filter(|_| !amplihack_utils::sabotage::is_active("amp-option-settings-file"))
+                    .filter(|_| !amplihack_sys::sabotage::is_active("amp-option-settings-file"))
                     .map(AsRef::as_ref),
             ),
             (
                 "--log-level",
                 self.log_level
-                    .filter(|_| !amplihack_utils::sabotage::is_active("amp-option-log-level"))
+                    .filter(|_| !amplihack_sys::sabotage::is_active("amp-option-log-level"))
                     .map(OsStr::new),
             ),
             (
                 "--log-file",
-                self.log_file.filter(|_| !amplihack_utils::sabotage::is_active("amp-option-log-file")),
+                self.log_file.filter(|_| !amplihack_sys::sabotage::is_active("amp-option-log-file")),
             ),
             (
                 "--mode",
-                self.mode
-                    .filter(|_| !amplihack_utils::sabotage::is_active("amp-option-mode"))
-                    .map(OsStr::new),
+                self.mode.filter(|_| !amplihack_sys::sabotage::is_active("amp-option-mode")).map(OsStr::new),
             ),
             ("--mcp-config", self.mcp_config.as_deref().map(AsRef::as_ref)),
             ("--title", self.title.map(OsStr::new)),
@@ -118,7 +116,7 @@ impl SdkRun<'_> {
         }
         for (flag, values) in [
             (
-                if amplihack_utils::sabotage::is_active("amp-option-labels") { "--tag" } else { "--label" },
+                if amplihack_sys::sabotage::is_active("amp-option-labels") { "--tag" } else { "--label" },
                 self.labels,
             ),
             ("--features", self.features),
@@ -127,16 +125,16 @@ impl SdkRun<'_> {
         }
         let switches = [
             ("--no-archive-after-execute", self.no_archive_after_execute),
-            ("--quiet", amplihack_utils::sabotage::is_active("amp-evidence")),
-            ("--no-ide", self.no_ide && !amplihack_utils::sabotage::is_active("amp-option-no-ide")),
+            ("--quiet", amplihack_sys::sabotage::is_active("amp-evidence")),
+            ("--no-ide", self.no_ide && !amplihack_sys::sabotage::is_active("amp-option-no-ide")),
             (
                 "--no-notifications",
-                self.no_notifications && !amplihack_utils::sabotage::is_active("amp-option-no-notifications"),
+                self.no_notifications && !amplihack_sys::sabotage::is_active("amp-option-no-notifications"),
             ),
-            ("--no-color", self.no_color && !amplihack_utils::sabotage::is_active("amp-option-no-color")),
+            ("--no-color", self.no_color && !amplihack_sys::sabotage::is_active("amp-option-no-color")),
             (
                 "--stream-json-input",
-                self.json_input && !amplihack_utils::sabotage::is_active("amp-messages-flag"),
+                self.json_input && !amplihack_sys::sabotage::is_active("amp-messages-flag"),
             ),
         ];
         words.extend(switches.into_iter().filter(|(_, given)| *given).map(|(flag, _)| OsString::from(flag)));

@@ -2,8 +2,8 @@
 
 mod commands;
 
-use amplihack_utils::agent_binary::AgentBinary;
-use amplihack_utils::prompt_delivery::DeliveryMode;
+use amplihack_config::agent_binary::AgentBinary;
+use amplihack_config::prompt_delivery::DeliveryMode;
 
 use crate::grammar::{ArgumentGrammar, PositionalMeaning};
 use crate::matrix::{

@@ -1,6 +1,6 @@
 //! Lines of Claude Code about its session: its beginning, its retries, and who may do what.
 
-use amplihack_utils::agent_binary::AgentBinary;
+use amplihack_config::agent_binary::AgentBinary;
 
 use super::decode::ClaudeStream;
 use super::wire::{ClaudeControlLine, ClaudeMcpServer, ClaudeRateLimits, ClaudeSystemLine};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use amplihack_utils::agent_binary::AgentBinary;
+use amplihack_config::agent_binary::AgentBinary;
 use serde_json::value::RawValue;
 
 use super::wire::{CodexItem, CodexLine};

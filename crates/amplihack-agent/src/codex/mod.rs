@@ -5,8 +5,8 @@ pub(crate) mod decode;
 mod rollout;
 mod wire;
 
-use amplihack_utils::agent_binary::AgentBinary;
-use amplihack_utils::prompt_delivery::DeliveryMode;
+use amplihack_config::agent_binary::AgentBinary;
+use amplihack_config::prompt_delivery::DeliveryMode;
 
 pub(crate) use rollout::{rollout_directory, rollout_line, rollout_session};
 

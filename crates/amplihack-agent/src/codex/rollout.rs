@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use amplihack_utils::env::Env;
+use amplihack_config::env::Env;
 use serde::Deserialize;
 
 use crate::event::UsageTotals;

@@ -11,12 +11,12 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use amplihack_utils::agent_binary::AgentBinary;
-use amplihack_utils::prompt_delivery::{
+use amplihack_config::agent_binary::AgentBinary;
+use amplihack_config::prompt_delivery::{
     DeliveryHandle, DeliveryMode, DeliverySelection, DeliveryWarning, MAX_ARG_BYTES, PromptDelivery,
     sanitize_nul, select_delivery,
 };
-use amplihack_utils::sabotage;
+use amplihack_sys::sabotage;
 
 use serde::{Deserialize, Serialize};
 

@@ -8,8 +8,8 @@ use super::{AgentCommand, AgentRunOptions, PermissionLevel};
 use crate::error::DeliveryError;
 use crate::installed::Installed;
 use crate::matrix::{AgentCapability, RunMode};
-use amplihack_utils::agent_binary::AgentBinary;
-use amplihack_utils::prompt_delivery::PromptDelivery;
+use amplihack_config::agent_binary::AgentBinary;
+use amplihack_config::prompt_delivery::PromptDelivery;
 
 /// A headless run, for a launcher that passes arguments on.
 #[derive(Clone, Copy)]

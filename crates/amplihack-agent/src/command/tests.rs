@@ -1,6 +1,6 @@
 //! The exact command line of every agent, mode and option.
 
-use amplihack_utils::agent_binary::AgentBinary;
+use amplihack_config::agent_binary::AgentBinary;
 
 use super::*;
 
@@ -208,7 +208,7 @@ fn what_no_version_takes_is_refused_without_one() {
         };
         command
             .check_delivery(requested)
-            .map_err(|error| amplihack_utils::error::ErrorExplanation::kind(&error))
+            .map_err(|error| amplihack_sys::error::ErrorExplanation::kind(&error))
     };
     let long = "x".repeat(MAX_ARG_BYTES + 1);
     assert_eq!(check(Amplifier, Headless, Some("hi"), PromptDelivery::Stdin), Err("delivery_rejected"));

@@ -11,7 +11,7 @@ use crate::event::{
     AgentEvent, AgentMcpServer, AgentSessionStarted, AgentText, AgentUsage, EndEvent, FailKind,
     RunEndSummary, RunOutcome, UsageTotals,
 };
-use amplihack_utils::agent_binary::AgentBinary;
+use amplihack_config::agent_binary::AgentBinary;
 
 /// The decoder of Copilot's stream.
 #[derive(Debug, Default)]

@@ -7,8 +7,8 @@ mod spans;
 mod tools;
 mod wire;
 
-use amplihack_utils::agent_binary::AgentBinary;
-use amplihack_utils::prompt_delivery::DeliveryMode;
+use amplihack_config::agent_binary::AgentBinary;
+use amplihack_config::prompt_delivery::DeliveryMode;
 
 pub(crate) use spans::read_span;
 

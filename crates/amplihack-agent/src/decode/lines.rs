@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use amplihack_utils::sys::ProcessExit;
+use amplihack_sys::ProcessExit;
 use serde_json::value::RawValue;
 
 use super::wire::{WireText, record};
@@ -66,7 +66,7 @@ macro_rules! kept {
             self.end.is_some()
         }
 
-        fn finish(&mut self, exit: Option<amplihack_utils::sys::ProcessExit>) -> $crate::EndEvent {
+        fn finish(&mut self, exit: Option<amplihack_sys::ProcessExit>) -> $crate::EndEvent {
             $crate::decode::lines::settle_end(
                 self.recorded_end(),
                 exit,

@@ -6,8 +6,8 @@ pub(crate) mod output;
 mod text;
 pub(crate) mod wire;
 
-use amplihack_utils::agent_binary::AgentBinary;
-use amplihack_utils::sys::ProcessExit;
+use amplihack_config::agent_binary::AgentBinary;
+use amplihack_sys::ProcessExit;
 
 use crate::event::{AgentEvent, EndEvent};
 use crate::profile::agent_profile;

@@ -1,7 +1,7 @@
 //! Plain text: what an agent prints is what it says.
 
-use amplihack_utils::agent_binary::AgentBinary;
-use amplihack_utils::sys::ProcessExit;
+use amplihack_config::agent_binary::AgentBinary;
+use amplihack_sys::ProcessExit;
 
 use super::Decode;
 use crate::event::{AgentEvent, AgentSessionStarted, AgentText, EndEvent, RunEndSummary};

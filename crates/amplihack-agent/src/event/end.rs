@@ -1,6 +1,6 @@
 //! The last event of a run: the outcome that the agent's stream and its exit support.
 
-use amplihack_utils::sys::ProcessExit;
+use amplihack_sys::ProcessExit;
 use serde::{Deserialize, Serialize};
 
 use super::RunOutcome;

@@ -11,7 +11,7 @@ pub mod schema;
 mod sound;
 mod usage;
 
-use amplihack_utils::agent_binary::AgentBinary;
+use amplihack_config::agent_binary::AgentBinary;
 use bytes::Bytes;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};

@@ -1,6 +1,6 @@
 //! The words for how a run ends: one table of names, exit codes and meanings.
 
-use amplihack_utils::error::ExitKind;
+use amplihack_sys::error::ExitKind;
 use serde::{Deserialize, Serialize};
 
 /// Row of the table: the word in JSON, the exit code, the meaning.

@@ -6,8 +6,8 @@ use super::{
     AgentEvent, AgentSessionStarted, AgentText, AgentUsage, EndEvent, Envelope, EventJson, FailKind,
     RunEndSummary, ToolCall, UsageTotals,
 };
-use amplihack_utils::agent_binary::AgentBinary;
-use amplihack_utils::sys::ProcessExit;
+use amplihack_config::agent_binary::AgentBinary;
+use amplihack_sys::ProcessExit;
 
 fn all() -> Vec<AgentEvent> {
     vec![

@@ -1,6 +1,6 @@
 //! The decoder of `gemini --output-format stream-json`.
 
-use amplihack_utils::agent_binary::AgentBinary;
+use amplihack_config::agent_binary::AgentBinary;
 
 use super::wire::{GeminiLine, GeminiRunCounts};
 use crate::decode::fail;

@@ -5,8 +5,8 @@ mod decode;
 mod messages;
 mod wire;
 
-use amplihack_utils::agent_binary::AgentBinary;
-use amplihack_utils::prompt_delivery::DeliveryMode;
+use amplihack_config::agent_binary::AgentBinary;
+use amplihack_config::prompt_delivery::DeliveryMode;
 
 pub(crate) use messages::message_line;
 

@@ -2,7 +2,7 @@
 
 use amplihack_agent::event::{EndEvent, FailKind};
 use amplihack_agent::{AgentBinary, AgentEvent};
-use amplihack_utils::sys::ProcessExit;
+use amplihack_sys::ProcessExit;
 use serde_json::json;
 
 use crate::{AGENTS, Decoded, decode, lines};

@@ -10,7 +10,7 @@ use amplihack_agent::event::{EndEvent, UsageTotals};
 use amplihack_agent::framer::{Framer, StreamFrame};
 use amplihack_agent::ledger::UsageLedger;
 use amplihack_agent::{AgentBinary, AgentEvent};
-use amplihack_utils::sys::ProcessExit;
+use amplihack_sys::ProcessExit;
 
 /// The agents whose decoders are under test here.
 const AGENTS: [AgentBinary; 4] =

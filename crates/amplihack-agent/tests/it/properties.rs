@@ -2,7 +2,7 @@
 
 use amplihack_agent::AgentEvent;
 use amplihack_agent::decode::new_decoder;
-use amplihack_utils::sys::ProcessExit;
+use amplihack_sys::ProcessExit;
 use proptest::prelude::*;
 
 use crate::{AGENTS, decode, recording};

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use amplihack_agent::event::{FailKind, UsageTotals};
 use amplihack_agent::{AgentBinary, AgentEvent, agent_profile};
-use amplihack_utils::sys::ProcessExit;
+use amplihack_sys::ProcessExit;
 
 use crate::{Decoded, decode, recording};
 

@@ -2,7 +2,7 @@
 
 mod permissions;
 
-use amplihack_utils::env::Env;
+use amplihack_config::env::Env;
 use clap::Subcommand;
 
 use crate::ui::CommandFailure;

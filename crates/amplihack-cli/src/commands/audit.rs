@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use amplihack_audit::{
     AuditEntry, AuditFilter, ChainReport, DIRECTORY, read_entries, verify_files, verify_logs,
 };
-use amplihack_utils::env::Env;
-use amplihack_utils::error::ExitKind;
+use amplihack_config::env::Env;
+use amplihack_sys::error::ExitKind;
 use amplihack_verdict::Decision;
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::json;

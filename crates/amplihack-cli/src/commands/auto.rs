@@ -5,6 +5,10 @@ use std::pin::pin;
 use std::time::Duration;
 
 use amplihack_agent::AgentBinary;
+use amplihack_config::LayeredConfig;
+use amplihack_config::agent_binary::{SystemLiveness, resolve_in};
+use amplihack_config::env::Env;
+use amplihack_config::launcher_context::SessionId;
 use amplihack_hooks::registration::HookProgram;
 use amplihack_launcher::{check_directory, own_program};
 use amplihack_orchestration::budget::SharedBudget;
@@ -15,10 +19,6 @@ use amplihack_orchestration::{
     completed_summary, journal, resume_run,
 };
 use amplihack_session::InterruptSignals;
-use amplihack_utils::agent_binary::{SystemLiveness, resolve_in};
-use amplihack_utils::config::LayeredConfig;
-use amplihack_utils::env::Env;
-use amplihack_utils::launcher_context::SessionId;
 
 use crate::cli::{AgentRunArgs, AutoArgs, AutoCommand, LaunchArgs, OutputFormat, UnattendedArgs};
 use crate::commands::{build_runtime, current_dir};

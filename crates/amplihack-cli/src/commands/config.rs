@@ -3,10 +3,10 @@
 use std::fmt::Write;
 use std::path::Path;
 
+use amplihack_config::env::Env;
+use amplihack_config::{LayeredConfig, record_trust};
 use amplihack_hooks::once;
 use amplihack_launcher::repository::{trust_repository, trust_root};
-use amplihack_utils::config::{LayeredConfig, record_trust};
-use amplihack_utils::env::Env;
 use serde_json::json;
 
 use crate::cli::ConfigCommand;

@@ -2,11 +2,11 @@
 
 use std::ffi::OsString;
 
+use amplihack_config::LayeredConfig;
+use amplihack_config::env::Env;
 use amplihack_hooks::registration::shell_quoted;
 use amplihack_launcher::copilot::{NormalizeWarning, NormalizedArguments, normalize, shim};
 use amplihack_session::become_program;
-use amplihack_utils::config::LayeredConfig;
-use amplihack_utils::env::Env;
 use clap::{Args, Subcommand};
 
 use crate::commands::current_dir;

@@ -3,11 +3,11 @@
 mod agents;
 mod worktree;
 
+use amplihack_config::LayeredConfig;
+use amplihack_config::env::Env;
 use amplihack_probe::bench::ProbeBench;
 use amplihack_probe::drive::DriveError;
 use amplihack_probe::model::ModelServer;
-use amplihack_utils::config::LayeredConfig;
-use amplihack_utils::env::Env;
 use tokio::runtime::Runtime;
 
 use crate::cli::DemoArgs;

@@ -5,15 +5,15 @@ mod hooks;
 use std::fmt::Write;
 
 use amplihack_agent::{AgentBinary, RowTrust};
+use amplihack_config::LayeredConfig;
+use amplihack_config::env::Env;
+use amplihack_config::prompt_delivery::DeliveryMode;
 use amplihack_launcher::discover::discover_all;
 use amplihack_launcher::doctor::{AgentChannels, DoctorReport, FoundAgent, ProbeSummary, examine_machine};
 use amplihack_probe::bench::ProbeBench;
 use amplihack_probe::drive::DriveError;
 use amplihack_probe::model::ModelServer;
 use amplihack_probe::prove;
-use amplihack_utils::config::LayeredConfig;
-use amplihack_utils::env::Env;
-use amplihack_utils::prompt_delivery::DeliveryMode;
 use serde_json::{Value, json};
 
 use crate::cli::LocalDoctorArgs;
@@ -84,10 +84,10 @@ fn as_text(report: &DoctorReport, env: &Env) -> String {
     let mut out = String::from("Prompt delivery\n");
     let _ = writeln!(out, "  requested: {}", report.requested);
     let _ = writeln!(out, "  auto threshold: {} bytes", report.auto_threshold);
-    if amplihack_utils::sabotage::is_active("delivery-doctor-raw-value") {
+    if amplihack_sys::sabotage::is_active("delivery-doctor-raw-value") {
         let _ = writeln!(out, "  value: {:?}", env.get("AMPLIHACK_PROMPT_DELIVERY"));
     }
-    if amplihack_utils::sabotage::is_active("delivery-doctor-deterministic") {
+    if amplihack_sys::sabotage::is_active("delivery-doctor-deterministic") {
         let _ = writeln!(out, "  process: {}", std::process::id());
     }
     for channels in &report.channels {

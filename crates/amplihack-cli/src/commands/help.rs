@@ -3,7 +3,7 @@
 mod markdown;
 mod topics;
 
-use amplihack_utils::env::Env;
+use amplihack_config::env::Env;
 use clap::{Command, CommandFactory};
 
 use crate::cli::{AmplihackCli, HelpArgs};

@@ -4,6 +4,8 @@ use std::fmt::Write;
 use std::path::Path;
 
 use amplihack_agent::AgentBinary;
+use amplihack_config::LayeredConfig;
+use amplihack_config::env::Env;
 use amplihack_hooks::export::export_policy;
 use amplihack_hooks::guard::load_policy;
 use amplihack_launcher::install::{
@@ -11,8 +13,6 @@ use amplihack_launcher::install::{
     found_agents, install_hooks, try_out,
 };
 use amplihack_launcher::own_program;
-use amplihack_utils::config::LayeredConfig;
-use amplihack_utils::env::Env;
 use serde_json::{Value, json};
 
 use crate::cli::{InstallArgs, ScopeArg};

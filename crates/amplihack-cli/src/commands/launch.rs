@@ -3,15 +3,15 @@
 use std::path::PathBuf;
 
 use amplihack_agent::{AgentBinary, AgentRunOptions, RunMode, agent_profile};
+use amplihack_config::LayeredConfig;
+use amplihack_config::agent_binary::{SystemLiveness, resolve_in};
+use amplihack_config::env::Env;
 use amplihack_launcher::doctor::requested_delivery;
 use amplihack_launcher::{
     EventOptions, LaunchHosting, LaunchNotice, LaunchRequest, LaunchStreams, LaunchTask, check_directory,
     own_program, plan_launch, start, working_directories,
 };
 use amplihack_session::Deadlines;
-use amplihack_utils::agent_binary::{SystemLiveness, resolve_in};
-use amplihack_utils::config::LayeredConfig;
-use amplihack_utils::env::Env;
 
 use crate::cli::{LaunchArgs, OutputFormat};
 use crate::commands::{build_runtime, current_dir};

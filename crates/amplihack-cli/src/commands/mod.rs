@@ -24,7 +24,7 @@ mod uninstall;
 mod which;
 
 use amplihack_agent::AgentBinary;
-use amplihack_utils::env::Env;
+use amplihack_config::env::Env;
 
 use crate::cli::{AmpArgs, AmplihackCli, AmplihackCommand, CopilotArgs};
 use crate::ui::CommandFailure;

@@ -6,15 +6,15 @@ use std::fmt::Write;
 use std::path::Path;
 
 use amplihack_agent::AgentBinary;
+use amplihack_config::env::Env;
+use amplihack_config::launcher_context::SessionId;
 use amplihack_orchestration::parallel::{ParallelJob, is_ambiguous, run_jobs, split_tasks, task_title};
 use amplihack_orchestration::parallel_journal::{self, RunGroup, carry_out};
 use amplihack_orchestration::race::{RunRace, combined_exit_code};
 use amplihack_orchestration::turns::VerificationResult;
 use amplihack_orchestration::{AutoError, AutoProgress, AutoRunSpec, AutoRunSummary, RunExtension};
 use amplihack_session::InterruptSignals;
-use amplihack_utils::env::Env;
-use amplihack_utils::error::ErrorExplanation;
-use amplihack_utils::launcher_context::SessionId;
+use amplihack_sys::error::ErrorExplanation;
 use serde_json::{Value, json};
 
 use super::auto::display::{ProgressDisplay, diff_size};

@@ -10,7 +10,7 @@ mod list;
 mod policies;
 mod test;
 
-use amplihack_utils::env::Env;
+use amplihack_config::env::Env;
 
 pub(crate) use args::PolicyCommand;
 

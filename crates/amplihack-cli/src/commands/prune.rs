@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use amplihack_utils::lock::{FileLock, LockError};
+use amplihack_sys::lock::{FileLock, LockError};
 use clap::Args;
 use jiff::{SignedDuration, Timestamp};
 

@@ -11,10 +11,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use amplihack_agent::AgentBinary;
+use amplihack_config::env::Env;
 use amplihack_recipe::find::RecipeDiscovery;
 use amplihack_recipe::plan::CompileError;
-use amplihack_utils::env::Env;
-use amplihack_utils::error::ExitKind;
+use amplihack_sys::error::ExitKind;
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::prune::PruneArgs;

@@ -14,11 +14,11 @@ mod tail;
 
 use std::path::{Path, PathBuf};
 
+use amplihack_config::env::Env;
+use amplihack_config::launcher_context::sweep_index;
 use amplihack_launcher::broken_off;
 use amplihack_session::journal::{JournaledRun, recorded_runs};
-use amplihack_utils::env::Env;
-use amplihack_utils::error::ExitKind;
-use amplihack_utils::launcher_context::sweep_index;
+use amplihack_sys::error::ExitKind;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 

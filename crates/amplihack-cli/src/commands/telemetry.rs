@@ -1,6 +1,6 @@
 //! Traces of runs that have just ended, sent to the collector that the environment names. What fails is told and changes nothing.
 
-use amplihack_utils::env::Env;
+use amplihack_config::env::Env;
 
 /// Sends the traces of the session or unattended run `id`, if this build can and the environment asks for it.
 #[cfg(not(feature = "otel"))]

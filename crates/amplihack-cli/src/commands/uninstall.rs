@@ -1,8 +1,8 @@
 //! `amplihack uninstall`: everything as it was.
 
 use amplihack_agent::AgentBinary;
+use amplihack_config::env::Env;
 use amplihack_launcher::install::uninstall_hooks;
-use amplihack_utils::env::Env;
 
 use crate::cli::UninstallArgs;
 use crate::commands::{current_dir, install};

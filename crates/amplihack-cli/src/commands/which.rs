@@ -1,7 +1,7 @@
 //! `amplihack which`: the agent in charge, for shells and programs.
 
-use amplihack_utils::agent_binary::{SystemLiveness, resolve_in};
-use amplihack_utils::env::Env;
+use amplihack_config::agent_binary::{SystemLiveness, resolve_in};
+use amplihack_config::env::Env;
 use serde_json::json;
 
 use crate::cli::WhichArgs;

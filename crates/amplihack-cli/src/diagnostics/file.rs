@@ -3,9 +3,9 @@
 use std::fmt;
 use std::sync::Mutex;
 
+use amplihack_config::secret::{REDACTED, is_secret_name};
 use amplihack_secrets::redact_credentials;
-use amplihack_utils::log::JsonLog;
-use amplihack_utils::secret::{REDACTED, is_secret_name};
+use amplihack_sys::log::JsonLog;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 use tracing::field::{Field, Visit};

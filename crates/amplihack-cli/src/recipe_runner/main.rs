@@ -10,8 +10,8 @@ mod run;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+use amplihack_config::env::Env;
 use amplihack_recipe::find::RecipeDiscovery;
-use amplihack_utils::env::Env;
 use clap::Parser;
 
 use args::{RecipeRunnerCli, RecipeRunnerCommand};

@@ -4,6 +4,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use amplihack_agent::AgentBinary;
+use amplihack_config::agent_binary::{
+    AgentSource, SystemLiveness, has_context_file, resolve_in, validate_name,
+};
+use amplihack_config::env::Env;
+use amplihack_config::launcher_context::new_session_id;
 use amplihack_launcher::copilot::shim::CopilotShimLink;
 use amplihack_recipe::audit::RecipeAudit;
 use amplihack_recipe::bridge::CopilotShim;
@@ -19,12 +24,7 @@ use amplihack_recipe::run::{
     check_depth, dry_run, execute_run,
 };
 use amplihack_session::InterruptSignals;
-use amplihack_utils::agent_binary::{
-    AgentSource, SystemLiveness, has_context_file, resolve_in, validate_name,
-};
-use amplihack_utils::env::Env;
-use amplihack_utils::launcher_context::new_session_id;
-use amplihack_utils::sys;
+use amplihack_sys as sys;
 
 use crate::args::RunnerRunArgs;
 use crate::{ARGUMENTS, NOT_FOUND, PARSE, print_message, write_stdout};
@@ -174,7 +174,7 @@ fn resolve_agent(args: &RunnerRunArgs, env: &Env, cwd: &Path) -> Result<AgentBin
     }
     let (live, now) = (SystemLiveness::new(env), jiff::Timestamp::now());
     let resolved = resolve_in(cwd, env, &live, now);
-    if amplihack_utils::sabotage::is_active("routing-recipe-runner") {
+    if amplihack_sys::sabotage::is_active("routing-recipe-runner") {
         return Ok(AgentBinary::Claude);
     }
     let is_silent = resolved.source == AgentSource::Default && !has_context_file(cwd, env, &live, now);

@@ -5,12 +5,12 @@ use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 
+use amplihack_config::env::Env;
 use amplihack_hooks::guard::{self, GuardMachine};
 use amplihack_policy::content::{InjectionFinding, InjectionScanner, InjectionSeverity};
 use amplihack_policy::rules::{self, RulePack};
 use amplihack_policy::{Event, Origin, Policy};
 use amplihack_shell::Limits;
-use amplihack_utils::env::Env;
 use amplihack_verdict::{Decision, RuleId, Verdict};
 use serde_json::json;
 

@@ -10,7 +10,7 @@ mod tables;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use amplihack_utils::env::Env;
+use amplihack_config::env::Env;
 use clap::Parser;
 use serde_json::{Value, json};
 

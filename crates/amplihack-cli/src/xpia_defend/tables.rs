@@ -1,9 +1,9 @@
 //! Self-description of the defender: health, patterns, configuration.
 
+use amplihack_config::env::Env;
 use amplihack_policy::policy::PolicyMode;
 use amplihack_policy::rules;
 use amplihack_policy::xpia::XpiaSettings;
-use amplihack_utils::env::Env;
 use serde_json::{Value, json};
 
 use crate::judge::load_policy;

@@ -62,7 +62,7 @@ fn a_file_is_appended_to_as_lines_of_json_for_this_user_alone() {
     let text = fs::read_to_string(&file).unwrap();
     let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let warned = lines.iter().filter(|line| {
-        line["level"] == "warn" && line["target"].as_str().unwrap().starts_with("amplihack_utils")
+        line["level"] == "warn" && line["target"].as_str().unwrap().starts_with("amplihack_config")
     });
     assert_eq!(warned.count(), 2, "{text}");
     let none = prepare(&sandbox, &["which", "--log-file", "/nonexistent/x"]).output();

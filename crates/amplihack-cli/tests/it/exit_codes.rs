@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use amplihack_sys::Signal;
 use amplihack_testkit::{Child, Kind, Run, Running, Sandbox, Script, procs};
-use amplihack_utils::sys::Signal;
 
 use crate::fakes::{fakes, launch, refused, warnings};
 use crate::world::prepare;

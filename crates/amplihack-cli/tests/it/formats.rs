@@ -6,8 +6,8 @@
 
 use std::path::{Path, PathBuf};
 
+use amplihack_config::launcher_context::{SessionContext, SessionId};
 use amplihack_testkit::{Output, Run, Sandbox, workspace};
-use amplihack_utils::launcher_context::{SessionContext, SessionId};
 use serde_json::{Value, json};
 
 use crate::auto::plays;

@@ -22,7 +22,8 @@ const PATIENCE: Duration = Duration::from_mins(5);
 fn section(path: &str, heading: Option<&str>) -> Vec<Block> {
     let text = fs::read_to_string(workspace().join(path)).unwrap();
     let Some(heading) = heading else { return page::blocks(&text) };
-    let part = text.split(&format!("\n{heading}\n")).nth(1).unwrap_or_else(|| panic!("{path} has no {heading}"));
+    let part =
+        text.split(&format!("\n{heading}\n")).nth(1).unwrap_or_else(|| panic!("{path} has no {heading}"));
     let end = part.find("\n## ").unwrap_or(part.len());
     page::blocks(&part[..end])
 }
@@ -103,7 +104,8 @@ fn two_agents_overnight_leave_two_branches_with_the_change() {
         let command = line("README.md", "amplihack parallel ");
         // What the README leaves to the reader: what the agents may do, and what decides.
         typed_line(world, "README.md", &format!("{command} --permissions full --verify 'test -s steps'"));
-        let branches = world.sandbox.run("git", ["for-each-ref", "--format=%(refname:short)", "refs/heads/amplihack"]);
+        let branches =
+            world.sandbox.run("git", ["for-each-ref", "--format=%(refname:short)", "refs/heads/amplihack"]);
         let branches: Vec<String> = branches.stdout_text().lines().map(str::to_owned).collect();
         assert_eq!(branches.len(), 2, "{branches:?}");
         assert!(!world.sandbox.work().join("steps").exists(), "the checkout is as it was");
@@ -123,7 +125,10 @@ fn an_installed_guard_stops_a_plain_session_and_the_audit_says_why() {
         let said = typed_line(
             world,
             "a plain session",
-            &format!("{} -p --permission-mode bypassPermissions 'Write a line' < /dev/null", claude.display()),
+            &format!(
+                "{} -p --permission-mode bypassPermissions 'Write a line' < /dev/null",
+                claude.display()
+            ),
         );
         assert_eq!(fs::read_to_string(world.sandbox.work().join("steps")).unwrap(), "line\n", "{said}");
         assert_nothing_past_the_hooks(&world.sandbox);
@@ -144,7 +149,12 @@ fn a_session_on_a_second_machine_is_completed() {
     program(&sandbox, "ssh", "#!/bin/sh\nexec /usr/bin/ssh -F \"$HOME/.ssh/config\" \"$@\"\n");
     let _sweep = Sweep::new(sandbox.root().display().to_string());
     let page = "docs/tutorial/ten-minutes.md";
-    let here = Block { line: 1, conditions: Vec::new(), commands: "mkdir ~/tour && cd ~/tour\n".to_owned(), expected: None };
+    let here = Block {
+        line: 1,
+        conditions: Vec::new(),
+        commands: "mkdir ~/tour && cd ~/tour\n".to_owned(),
+        expected: None,
+    };
     let blocks = [
         vec![here],
         section(page, Some("## 6. Start a session in the background")),

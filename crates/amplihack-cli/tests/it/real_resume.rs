@@ -36,7 +36,8 @@ fn continues_after_ctrl_c(agent: AgentBinary) {
             shown.lines().find_map(|line| serde_json::from_str(line).ok()).unwrap();
         let tree = PathBuf::from(began["directory"].as_str().unwrap());
         // The file is there before its text is.
-        running.until("the tool call", |_| fs::metadata(tree.join("steps")).is_ok_and(|found| found.len() > 0));
+        running
+            .until("the tool call", |_| fs::metadata(tree.join("steps")).is_ok_and(|found| found.len() > 0));
         running.signal(Signal::INT);
         let ended = running.wait();
         assert_ended(&ended, "interrupted", 130);

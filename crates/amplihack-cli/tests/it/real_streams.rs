@@ -8,11 +8,11 @@ use amplihack_agent::{
     AgentBinary, AgentCommand, AgentEvent, AgentRunOptions, Installed, PermissionLevel, RunMode,
     agent_profile,
 };
+use amplihack_config::prompt_delivery::PromptDelivery;
 use amplihack_probe::model::{DONE, ModelScript, ScriptedReply};
+use amplihack_sys::ProcessExit;
 use amplihack_testkit::procs::{self, Process};
 use amplihack_testkit::{Output, Run};
-use amplihack_utils::prompt_delivery::PromptDelivery;
-use amplihack_utils::sys::ProcessExit;
 use rustix::process::Signal;
 
 use crate::world::{World, real};

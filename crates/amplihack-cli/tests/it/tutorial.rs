@@ -8,7 +8,7 @@ use amplihack_testkit::page::{self, Block};
 use amplihack_testkit::procs::Sweep;
 use amplihack_testkit::{NetNs, Sandbox, Script, long, loud, real, workspace};
 
-use amplihack_utils::env::Env;
+use amplihack_config::env::Env;
 
 use crate::auto::plays;
 use crate::world::amplihack;

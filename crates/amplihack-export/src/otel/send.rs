@@ -57,7 +57,7 @@ mod tests {
     use std::net::TcpListener;
     use std::thread;
 
-    use amplihack_utils::env::Env;
+    use amplihack_config::env::Env;
 
     use super::*;
     use crate::clean::TextCleaner;

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use amplihack_utils::env::Env;
-use amplihack_utils::secret::Secret;
+use amplihack_config::env::Env;
+use amplihack_config::secret::Secret;
 
 use crate::ExportError;
 

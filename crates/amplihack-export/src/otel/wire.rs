@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use amplihack_utils::hex::to_hex;
+use amplihack_sys::hex::to_hex;
 use jiff::Timestamp;
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};

@@ -47,16 +47,16 @@ fn join_sides(bytes: &[u8]) -> Result<Map<String, Value>, String> {
         side => read(side, "amplihack"),
     };
     let (xpia, amplihack) = (without_ignored("XPIA", xpia), without_ignored("amplihack", amplihack));
-    let (first, second) = if amplihack_utils::sabotage::is_active("copilot-precedence-xpia-first") {
+    let (first, second) = if amplihack_sys::sabotage::is_active("copilot-precedence-xpia-first") {
         (amplihack, xpia)
     } else {
         (xpia, amplihack)
     };
     let mut answer = stricter_payload(first, second);
-    if amplihack_utils::sabotage::is_active("copilot-precedence-unchanged") {
+    if amplihack_sys::sabotage::is_active("copilot-precedence-unchanged") {
         answer.retain(|key, _| key == "permissionDecision");
     }
-    if answer.is_empty() && amplihack_utils::sabotage::is_active("copilot-precedence-none") {
+    if answer.is_empty() && amplihack_sys::sabotage::is_active("copilot-precedence-none") {
         answer.insert("permissionDecision".to_owned(), "allow".into());
     }
     Ok(answer)
@@ -65,12 +65,12 @@ fn join_sides(bytes: &[u8]) -> Result<Map<String, Value>, String> {
 /// The decision of a side, or an empty one if a fault is to ignore that side.
 fn without_ignored(name: &str, side: SideDecision) -> SideDecision {
     let is_ignored = match (name, side.decision) {
-        ("XPIA", Decision::Allow) => amplihack_utils::sabotage::is_active("copilot-precedence-xpia-allow"),
-        ("XPIA", Decision::Ask) => amplihack_utils::sabotage::is_active("copilot-precedence-xpia-ask"),
-        ("XPIA", Decision::Deny) => amplihack_utils::sabotage::is_active("copilot-precedence-xpia-deny"),
-        (_, Decision::Allow) => amplihack_utils::sabotage::is_active("copilot-precedence-amplihack-allow"),
-        (_, Decision::Ask) => amplihack_utils::sabotage::is_active("copilot-precedence-amplihack-ask"),
-        (_, Decision::Deny) => amplihack_utils::sabotage::is_active("copilot-precedence-amplihack-deny"),
+        ("XPIA", Decision::Allow) => amplihack_sys::sabotage::is_active("copilot-precedence-xpia-allow"),
+        ("XPIA", Decision::Ask) => amplihack_sys::sabotage::is_active("copilot-precedence-xpia-ask"),
+        ("XPIA", Decision::Deny) => amplihack_sys::sabotage::is_active("copilot-precedence-xpia-deny"),
+        (_, Decision::Allow) => amplihack_sys::sabotage::is_active("copilot-precedence-amplihack-allow"),
+        (_, Decision::Ask) => amplihack_sys::sabotage::is_active("copilot-precedence-amplihack-ask"),
+        (_, Decision::Deny) => amplihack_sys::sabotage::is_active("copilot-precedence-amplihack-deny"),
         (_, Decision::None) => false,
     };
     if is_ignored { SideDecision::with_silence() } else { side }

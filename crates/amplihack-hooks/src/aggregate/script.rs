@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use amplihack_audit::EventType;
-use amplihack_utils::sys::{ProgramOutput, capture_fed};
+use amplihack_sys::{ProgramOutput, capture_fed};
 use amplihack_verdict::{Decision, Verdict};
 use serde_json::{Map, Value};
 

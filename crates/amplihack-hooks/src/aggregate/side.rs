@@ -132,7 +132,7 @@ fn parse_decision(name: &str, object: &RepeatedKeyJson) -> SideDecision {
         });
     }
     let blocks = object.values_of("block").any(|value| {
-        is_truthy(&value.to_value()) && !amplihack_utils::sabotage::is_active("copilot-precedence-block")
+        is_truthy(&value.to_value()) && !amplihack_sys::sabotage::is_active("copilot-precedence-block")
     }) || object.values_of("decision").any(is_blocking);
     let stops = object.values_of("continue").any(is_stopping);
     if blocks || stops {
@@ -152,7 +152,7 @@ fn parse_decision(name: &str, object: &RepeatedKeyJson) -> SideDecision {
         return SideDecision { changed, ..SideDecision::with_silence() };
     }
     let reason = denial_reason(object, &nested, stops)
-        .filter(|_| !amplihack_utils::sabotage::is_active("copilot-precedence-block-message"))
+        .filter(|_| !amplihack_sys::sabotage::is_active("copilot-precedence-block-message"))
         .unwrap_or_else(|| match decision {
             Decision::Deny if blocks => BLOCKED.to_owned(),
             _ => format!("the {name} hook gives no reason"),

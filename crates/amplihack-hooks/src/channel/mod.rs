@@ -13,7 +13,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use amplihack_utils::sys::peer_credentials;
+use amplihack_sys::peer_credentials;
 
 pub use crate::answer_code::UNANSWERED;
 pub use record::{HookMessage, HookReport, LaunchReply};

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use amplihack_utils::fs::{WriteDurability, create_private_dir, read_regular, write_atomic};
+use amplihack_sys::fs::{WriteDurability, create_private_dir, read_regular, write_atomic};
 
 use super::rules::{ContinuationCount, ContinuationLock, StopSignal};
 

@@ -5,8 +5,8 @@ mod rules;
 
 use std::path::{Path, PathBuf};
 
-use amplihack_utils::env::Env;
-use amplihack_utils::fs::{WriteDurability, create_private_dir, write_atomic};
+use amplihack_config::env::Env;
+use amplihack_sys::fs::{WriteDurability, create_private_dir, write_atomic};
 
 use crate::dialect::{self, HookCall, HookReply};
 use crate::event::HookEvent;

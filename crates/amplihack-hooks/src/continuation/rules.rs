@@ -1,6 +1,6 @@
 //! The rules of going on: sans-IO, shared with unattended runs.
 
-use amplihack_utils::env::Env;
+use amplihack_config::env::Env;
 
 /// Turns that one lock can hold an agent, unless the environment says otherwise.
 const MAX_ITERATIONS: u64 = 50;

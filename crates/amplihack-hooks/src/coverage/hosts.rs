@@ -1,6 +1,6 @@
 //! The lists of the hosts.
 
-use amplihack_utils::agent_binary::AgentBinary;
+use amplihack_config::agent_binary::AgentBinary;
 
 use super::ListedTool;
 

@@ -5,7 +5,7 @@
 
 mod hosts;
 
-use amplihack_utils::agent_binary::AgentBinary;
+use amplihack_config::agent_binary::AgentBinary;
 
 use crate::dialect::{CRASHED, HookDialect, is_marked, known_tools};
 

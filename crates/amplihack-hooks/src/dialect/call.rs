@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use amplihack_utils::agent_binary::AgentBinary;
+use amplihack_config::agent_binary::AgentBinary;
 
 use super::{FileChanges, HookDialect, LooseFields};
 use crate::event::HookEvent;

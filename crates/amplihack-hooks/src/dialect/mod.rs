@@ -12,7 +12,7 @@ pub mod trial;
 
 use std::fmt;
 
-use amplihack_utils::agent_binary::AgentBinary;
+use amplihack_config::agent_binary::AgentBinary;
 
 pub use call::{HookCall, SkillCall, ToolKind};
 pub use fields::LooseFields;

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use amplihack_utils::agent_binary::AgentBinary;
-use amplihack_utils::hex::to_hex;
+use amplihack_config::agent_binary::AgentBinary;
+use amplihack_sys::hex::to_hex;
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 

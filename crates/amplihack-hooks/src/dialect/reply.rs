@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use amplihack_utils::sys::last_words::LastWords;
+use amplihack_sys::last_words::LastWords;
 use amplihack_verdict::{Decision, RuleId, Verdict};
 use serde_json::{Value, json};
 

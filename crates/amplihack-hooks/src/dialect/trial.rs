@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use amplihack_utils::agent_binary::AgentBinary;
+use amplihack_config::agent_binary::AgentBinary;
 use serde_json::{Value, json};
 
 use crate::event::HookEvent;

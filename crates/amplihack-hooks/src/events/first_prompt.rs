@@ -4,8 +4,8 @@ use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 
-use amplihack_utils::env::Env;
-use amplihack_utils::fs::create_private_dir;
+use amplihack_config::env::Env;
+use amplihack_sys::fs::create_private_dir;
 
 use crate::continuation::session_name;
 use crate::dialect::HookCall;

@@ -112,7 +112,7 @@ fn answer_other(call: &HookCall, plane: &HookContext<'_>) -> HookReply {
         HookEvent::SessionStop => {
             first_prompt::forget_session(call, plane.env);
             let is_stop = hook_host(call.host_agent()).is_ok_and(|host| host.end_is_stop);
-            if is_stop && !amplihack_utils::sabotage::is_active("copilot-session-stop-both") {
+            if is_stop && !amplihack_sys::sabotage::is_active("copilot-session-stop-both") {
                 continuation::answer_stop(call, plane)
             } else {
                 HookReply::new_silent()

@@ -48,9 +48,9 @@ pub(super) fn answer_verdict(
 /// Reports whether a fault mutes one of the two sides: amplihack's own guards, or XPIA.
 fn is_muted(verdict: &Verdict) -> bool {
     if verdict.rule.as_ref().is_some_and(|rule| rule.0.starts_with("guards/")) {
-        amplihack_utils::sabotage::is_active("copilot-pretool-guards")
+        amplihack_sys::sabotage::is_active("copilot-pretool-guards")
     } else {
-        amplihack_utils::sabotage::is_active("copilot-pretool-xpia")
+        amplihack_sys::sabotage::is_active("copilot-pretool-xpia")
     }
 }
 

@@ -1,8 +1,8 @@
 //! Answers to a prompt of the user: a note on pasted instructions, and with new work the reminder to classify it.
 
 use amplihack_audit::EventType;
+use amplihack_config::env::Env;
 use amplihack_policy::{Event, Origin};
-use amplihack_utils::env::Env;
 use amplihack_verdict::Decision;
 
 use super::{first_prompt, skill};
@@ -43,7 +43,7 @@ pub(super) fn stop_harmful_prompt(call: &HookCall, plane: &HookContext<'_>) -> O
 pub(super) fn answer_prompt(call: &HookCall, plane: &HookContext<'_>) -> HookReply {
     let (mut words, warning) = injection_note(call, plane);
     if let Some(reminder) =
-        due_reminder(call, plane).filter(|_| !amplihack_utils::sabotage::is_active("copilot-prompt-reminder"))
+        due_reminder(call, plane).filter(|_| !amplihack_sys::sabotage::is_active("copilot-prompt-reminder"))
     {
         if !words.is_empty() {
             words.push('\n');
@@ -63,7 +63,7 @@ pub(super) fn answer_reminder(call: &HookCall, plane: &HookContext<'_>) -> HookR
 fn injection_note(call: &HookCall, plane: &HookContext<'_>) -> (String, String) {
     let Some(text) = call.prompt.as_deref() else { return Default::default() };
     let verdict = plane.judge.judge(&Event::Content { text, origin: Origin::Prompt });
-    if verdict.decision < Decision::Ask || amplihack_utils::sabotage::is_active("copilot-prompt-note") {
+    if verdict.decision < Decision::Ask || amplihack_sys::sabotage::is_active("copilot-prompt-note") {
         return Default::default();
     }
     let warning = plane.record_verdict(EventType::ContentScan, Some(call.event), Some(call), &verdict);

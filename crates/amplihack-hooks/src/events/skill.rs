@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use amplihack_policy::{CommandFileOccasion, Event};
-use amplihack_utils::fs::read_regular;
+use amplihack_sys::fs::read_regular;
 use amplihack_verdict::{RuleId, Verdict};
 
 use crate::dialect::{HookCall, HookDialect, SkillCall};

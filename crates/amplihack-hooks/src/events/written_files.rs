@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use amplihack_policy::{CommandFileOccasion, Event, command_files};
-use amplihack_utils::fs::read_regular;
+use amplihack_sys::fs::read_regular;
 use amplihack_verdict::Verdict;
 
 use crate::dialect::HookCall;

@@ -11,10 +11,10 @@ mod codex;
 mod copilot;
 mod entry;
 
+use amplihack_config::agent_binary::AgentBinary;
 use amplihack_policy::rules;
 use amplihack_policy::{Event, Policy};
 use amplihack_shell::Limits;
-use amplihack_utils::agent_binary::AgentBinary;
 use amplihack_verdict::{Decision, RuleId};
 
 pub use call::PermissionCall;

@@ -1,6 +1,6 @@
 //! The engine that answers hooks: there is a single one, and asking for another is an error.
 
-use amplihack_utils::env::Env;
+use amplihack_config::env::Env;
 
 /// The variable that selects the engine.
 pub const ENGINE_VAR: &str = "AMPLIHACK_HOOK_ENGINE";
@@ -20,7 +20,7 @@ pub enum UnknownEngine {
 pub fn check_engine(env: &Env) -> Result<(), UnknownEngine> {
     let Some(value) = env.get(ENGINE_VAR) else { return Ok(()) };
     match value.to_str().map(|value| value.trim().to_ascii_lowercase()).as_deref() {
-        Some("rust" | "auto") if !amplihack_utils::sabotage::is_active("copilot-hook-engine") => Ok(()),
+        Some("rust" | "auto") if !amplihack_sys::sabotage::is_active("copilot-hook-engine") => Ok(()),
         Some("python") => Err(UnknownEngine::Python),
         _ => Err(UnknownEngine::Unknown(value.to_string_lossy().into_owned())),
     }

@@ -5,10 +5,10 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use amplihack_config::env::Env;
 use amplihack_policy::FileText;
-use amplihack_utils::env::Env;
-use amplihack_utils::fs::read_regular;
-use amplihack_utils::sys;
+use amplihack_sys as sys;
+use amplihack_sys::fs::read_regular;
 
 use super::machine::path_spellings;
 

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use amplihack_audit::{AuditData, AuditEntry, AuditError, AuditLogWriter, EventType};
+use amplihack_config::env::Env;
 use amplihack_policy::XpiaSettings;
-use amplihack_utils::env::Env;
 use amplihack_verdict::Decision;
 
 use crate::hook_context::{HookAudit, HookAuditEntry};
@@ -59,10 +59,10 @@ impl AuditLedger {
             audit.and_then(|mut audit| audit.append_entry(entry)).map_err(|error| error.to_string())
         };
         let usual = match self.env.home() {
-            Some(_) if amplihack_utils::sabotage::is_active("copilot-audit-file") => Ok(()),
+            Some(_) if amplihack_sys::sabotage::is_active("copilot-audit-file") => Ok(()),
             Some(_)
                 if entry.decision == Decision::None
-                    && amplihack_utils::sabotage::is_active("copilot-audit-allowed") =>
+                    && amplihack_sys::sabotage::is_active("copilot-audit-allowed") =>
             {
                 Ok(())
             }
@@ -95,7 +95,7 @@ fn audit_entry(entry: &HookAuditEntry<'_>, now: jiff::civil::DateTime) -> AuditE
     let failed = matches!(entry.event_type, EventType::HookError | EventType::AgentError);
     let reason = (!verdict.reason.is_empty()).then(|| verdict.reason.clone());
     let call = entry.call;
-    let bare = amplihack_utils::sabotage::is_active("copilot-audit-fields");
+    let bare = amplihack_sys::sabotage::is_active("copilot-audit-fields");
     let data = if bare {
         AuditData::default()
     } else {

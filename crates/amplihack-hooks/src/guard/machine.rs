@@ -8,11 +8,11 @@ use std::process::Command;
 use std::time::Duration;
 
 use amplihack_agent::{AgentBinary, GuardState, line_finding};
+use amplihack_config::env::Env;
+use amplihack_config::git::IsolatedGit;
 use amplihack_policy::{FileText, World};
-use amplihack_utils::env::Env;
-use amplihack_utils::fs::{read_regular, repository_root};
-use amplihack_utils::git::IsolatedGit;
-use amplihack_utils::sys::{ProgramOutput, capture_output};
+use amplihack_sys::fs::{read_regular, repository_root};
+use amplihack_sys::{ProgramOutput, capture_output};
 
 use super::files;
 

@@ -11,10 +11,10 @@ use std::cell::OnceCell;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use amplihack_config::env::Env;
 use amplihack_policy::policy::PolicyMode;
 use amplihack_policy::{Event, Policy};
 use amplihack_shell::Limits;
-use amplihack_utils::env::Env;
 use amplihack_verdict::{Decision, RuleId, Verdict};
 
 pub use engine::{ENGINE_VAR, UnknownEngine, check_engine};

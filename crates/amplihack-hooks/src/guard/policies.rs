@@ -2,13 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
+use amplihack_config::env::Env;
+use amplihack_config::{ConfigError, LayeredConfig};
 use amplihack_policy::policy::PolicyMode;
 use amplihack_policy::user::{Layer, PolicyError, PolicyLayerOwner, REPOSITORY_FILE, USER_FILE};
 use amplihack_policy::{Policy, XpiaSettings};
-use amplihack_utils::config::{ConfigError, LayeredConfig};
-use amplihack_utils::env::Env;
-use amplihack_utils::error::ErrorExplanation;
-use amplihack_utils::fs::repository_root;
+use amplihack_sys::error::ErrorExplanation;
+use amplihack_sys::fs::repository_root;
 
 use super::snapshot::SnapshotError;
 

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use amplihack_config::env::Env;
+use amplihack_config::launcher_context::{launches_of, may_have_launches};
 use amplihack_policy::policy::PolicyMode;
 use amplihack_policy::user::{Layer, PolicyLayerOwner};
 use amplihack_policy::{Policy, XpiaSettings};
-use amplihack_utils::env::Env;
-use amplihack_utils::fs::read_regular;
-use amplihack_utils::hex::to_hex;
-use amplihack_utils::launcher_context::{launches_of, may_have_launches};
-use amplihack_utils::sys;
+use amplihack_sys as sys;
+use amplihack_sys::fs::read_regular;
+use amplihack_sys::hex::to_hex;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use amplihack_agent::command::toml_string;
-use amplihack_utils::agent_binary::AgentBinary;
-use amplihack_utils::env::Env;
-use amplihack_utils::fs::read_regular;
+use amplihack_config::agent_binary::AgentBinary;
+use amplihack_config::env::Env;
+use amplihack_sys::fs::read_regular;
 use toml_edit::{DocumentMut, Item};
 
 use super::{DialectSpec, HookHost, HostLaunchHooks, has_any};

@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use amplihack_utils::agent_binary::AgentBinary;
-use amplihack_utils::env::Env;
-use amplihack_utils::fs::{read_limited, repository_root};
+use amplihack_config::agent_binary::AgentBinary;
+use amplihack_config::env::Env;
+use amplihack_sys::fs::{read_limited, repository_root};
 use serde_json::{Value, json};
 
 use super::{DialectSpec, HookHost, HostLaunchHooks, LaunchContext, claude, has_any};

@@ -6,9 +6,9 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use amplihack_utils::agent_binary::AgentBinary;
-use amplihack_utils::env::Env;
-use amplihack_utils::fs::read_limited;
+use amplihack_config::agent_binary::AgentBinary;
+use amplihack_config::env::Env;
+use amplihack_sys::fs::read_limited;
 use serde_json::Value;
 
 use super::{DialectSpec, HookHost, HostLaunchHooks, LOADER, LaunchContext, has_any};

@@ -11,8 +11,8 @@ mod gemini;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use amplihack_utils::agent_binary::AgentBinary;
-use amplihack_utils::env::Env;
+use amplihack_config::agent_binary::AgentBinary;
+use amplihack_config::env::Env;
 use serde_json::{Map, Value};
 
 use crate::acting::ActingPlace;

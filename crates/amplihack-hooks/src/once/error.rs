@@ -1,6 +1,6 @@
 //! Errors of granting a stopped call.
 
-use amplihack_utils::error::{ErrorExplanation, ExitKind};
+use amplihack_sys::error::{ErrorExplanation, ExitKind};
 
 use super::StoppedCallId;
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use amplihack_utils::launcher_context::new_session_id;
+use amplihack_config::launcher_context::new_session_id;
 use serde::{Deserialize, Serialize};
 
 /// `xxxxxxxx-xxxx`: eight digits of the call's hash, four random ones.

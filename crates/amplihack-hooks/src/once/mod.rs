@@ -13,11 +13,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use amplihack_agent::agent_profile;
+use amplihack_config::agent_binary::{AgentBinary, MARK_VAR};
+use amplihack_config::env::Env;
+use amplihack_config::launcher_context::{SESSION_VAR, SessionId, sessions_directory};
 use amplihack_secrets::redact_credentials;
-use amplihack_utils::agent_binary::{AgentBinary, MARK_VAR};
-use amplihack_utils::env::Env;
-use amplihack_utils::hex::to_hex;
-use amplihack_utils::launcher_context::{SESSION_VAR, SessionId, sessions_directory};
+use amplihack_sys::hex::to_hex;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 

@@ -1,6 +1,6 @@
 //! Hooks in Claude's format, which Claude Code's settings and Codex's `hooks.json` share.
 
-use amplihack_utils::agent_binary::AgentBinary;
+use amplihack_config::agent_binary::AgentBinary;
 use jsonc_parser::cst::{CstNode, CstObject};
 use serde_json::{Value, json};
 

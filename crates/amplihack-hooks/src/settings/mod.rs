@@ -20,7 +20,7 @@ pub use json::parse_value;
 pub use trust::{TrustState, trust_entries, trust_state};
 
 use crate::registration::HookRegistration;
-use amplihack_utils::agent_binary::AgentBinary;
+use amplihack_config::agent_binary::AgentBinary;
 
 /// The reason why a file is left alone. Fits "FILE ERROR".
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

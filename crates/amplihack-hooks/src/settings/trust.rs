@@ -5,8 +5,8 @@
 
 use std::path::Path;
 
-use amplihack_utils::edited_toml::as_before;
-use amplihack_utils::hex::to_hex;
+use amplihack_config::edited_toml::as_before;
+use amplihack_sys::hex::to_hex;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 use toml_edit::{DocumentMut, Item, Table, value};

@@ -61,7 +61,7 @@ pub fn copilot_manifest(hooks: &[HookRegistration]) -> String {
 /// The manifest of a repository: it names wrappers beside it, and no path of any machine. `has_script` says where a script of
 /// the user's runs too, which takes longer.
 pub fn repository_manifest(has_script: impl Fn(HookEvent) -> bool) -> String {
-    if amplihack_utils::sabotage::is_active("copilot-manifest") {
+    if amplihack_sys::sabotage::is_active("copilot-manifest") {
         return copilot_manifest(&[]);
     }
     let hook = |(event, seconds): &(HookEvent, u32)| {
@@ -81,12 +81,12 @@ pub fn wrapped_events() -> impl Iterator<Item = HookEvent> {
 /// Reports whether a fault leaves the wrapper of an event out.
 fn is_left_out(event: HookEvent) -> bool {
     match event {
-        HookEvent::SessionStart => amplihack_utils::sabotage::is_active("copilot-wrapper-session-start"),
-        HookEvent::SessionStop => amplihack_utils::sabotage::is_active("copilot-wrapper-session-stop"),
-        HookEvent::PreToolUse => amplihack_utils::sabotage::is_active("copilot-wrapper-pre-tool-use"),
-        HookEvent::PostToolUse => amplihack_utils::sabotage::is_active("copilot-wrapper-post-tool-use"),
+        HookEvent::SessionStart => amplihack_sys::sabotage::is_active("copilot-wrapper-session-start"),
+        HookEvent::SessionStop => amplihack_sys::sabotage::is_active("copilot-wrapper-session-stop"),
+        HookEvent::PreToolUse => amplihack_sys::sabotage::is_active("copilot-wrapper-pre-tool-use"),
+        HookEvent::PostToolUse => amplihack_sys::sabotage::is_active("copilot-wrapper-post-tool-use"),
         HookEvent::UserPromptSubmit => {
-            amplihack_utils::sabotage::is_active("copilot-wrapper-user-prompt-submit")
+            amplihack_sys::sabotage::is_active("copilot-wrapper-user-prompt-submit")
         }
         _ => false,
     }
@@ -103,7 +103,7 @@ pub fn wrapper_text(event: HookEvent, has_script: bool) -> String {
     } else {
         ("", event.name().to_owned())
     };
-    let input = if amplihack_utils::sabotage::is_active("copilot-wrapper-stdin") {
+    let input = if amplihack_sys::sabotage::is_active("copilot-wrapper-stdin") {
         "@SIGN@ </dev/null)"
     } else {
         "@SIGN@)"

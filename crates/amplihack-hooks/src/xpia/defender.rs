@@ -6,8 +6,8 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use amplihack_utils::prompt_delivery::MAX_ARG_BYTES;
-use amplihack_utils::sys::capture_output;
+use amplihack_config::prompt_delivery::MAX_ARG_BYTES;
+use amplihack_sys::capture_output;
 use serde_json::{Map, Value};
 
 /// Less than the hook's own deadline, so that the reason is told.

@@ -24,11 +24,11 @@ pub const DEFEND_PATH: &str = "XPIA_DEFEND_PATH";
 pub fn answer_xpia(payload: Result<Vec<u8>, PayloadError>, plane: &HookContext<'_>) -> HookReply {
     let call = payload.and_then(|bytes| dialect::read_call(&bytes, HookEvent::PreToolUse, None, plane.cwd));
     let call = match call {
-        Ok(call) if amplihack_utils::sabotage::is_active("copilot-xpia-cwd") => {
+        Ok(call) if amplihack_sys::sabotage::is_active("copilot-xpia-cwd") => {
             HookCall { cwd: plane.cwd.to_owned(), ..call }
         }
         Ok(call) => call,
-        Err(_) if amplihack_utils::sabotage::is_active("copilot-xpia-fail-closed") => {
+        Err(_) if amplihack_sys::sabotage::is_active("copilot-xpia-fail-closed") => {
             return HookReply::from_object(&json!({}));
         }
         Err(bad) => {
@@ -37,7 +37,7 @@ pub fn answer_xpia(payload: Result<Vec<u8>, PayloadError>, plane: &HookContext<'
             return HookReply { stderr, ..denial_reply(&broken_words(&verdict.reason)) };
         }
     };
-    if call.kind == ToolKind::Shell && amplihack_utils::sabotage::is_active("copilot-xpia-bash") {
+    if call.kind == ToolKind::Shell && amplihack_sys::sabotage::is_active("copilot-xpia-bash") {
         return HookReply::from_object(&json!({}));
     }
     answer_judged(&call, plane)
@@ -50,10 +50,8 @@ fn answer_judged(call: &HookCall, plane: &HookContext<'_>) -> HookReply {
     let mut commands =
         readings.filter(|call| call.kind == ToolKind::Shell).filter_map(|call| call.command.as_deref());
     let command = commands.next();
-    let defender = plane
-        .env
-        .path(DEFEND_PATH)
-        .filter(|_| !amplihack_utils::sabotage::is_active("copilot-xpia-defender"));
+    let defender =
+        plane.env.path(DEFEND_PATH).filter(|_| !amplihack_sys::sabotage::is_active("copilot-xpia-defender"));
     let (event_type, foreign, words) = match command.zip(defender) {
         // Of several readings the first that it blocks.
         Some((command, defender)) => commands.fold(defender_verdict(&defender, command), |said, command| {
@@ -69,11 +67,11 @@ fn answer_judged(call: &HookCall, plane: &HookContext<'_>) -> HookReply {
     let verdict = foreign.join_strictest(verdict);
     let stderr = plane.record_verdict(event_type, None, Some(call), &verdict);
     let reply = match verdict.decision {
-        Decision::None | Decision::Allow if amplihack_utils::sabotage::is_active("copilot-xpia-allow") => {
+        Decision::None | Decision::Allow if amplihack_sys::sabotage::is_active("copilot-xpia-allow") => {
             flat_reply("allow", "nothing against it")
         }
         Decision::None | Decision::Allow => HookReply::from_object(&json!({})),
-        Decision::Deny if amplihack_utils::sabotage::is_active("copilot-xpia-deny") => {
+        Decision::Deny if amplihack_sys::sabotage::is_active("copilot-xpia-deny") => {
             flat_reply("ask", &verdict.reason)
         }
         Decision::Deny if ours => {
@@ -123,7 +121,7 @@ fn denial_reply(words: &str) -> HookReply {
 fn flat_reply(decision: &str, words: &str) -> HookReply {
     let mut object = Map::new();
     object.insert("permissionDecision".to_owned(), decision.into());
-    if !amplihack_utils::sabotage::is_active("copilot-xpia-message") {
+    if !amplihack_sys::sabotage::is_active("copilot-xpia-message") {
         object.insert("message".to_owned(), words.into());
     }
     object.insert("permissionDecisionReason".to_owned(), words.into());

@@ -3,8 +3,8 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use amplihack_config::env::Env;
 use amplihack_hooks::{HookAction, HookEvent, HookInvocation, aggregate};
-use amplihack_utils::env::Env;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
+use amplihack_config::env::Env;
 use amplihack_hooks::HookEvent;
-use amplihack_utils::env::Env;
 use serde_json::{Value, json};
 
 use crate::world::{answer, object, rows};

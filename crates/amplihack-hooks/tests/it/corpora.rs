@@ -3,11 +3,11 @@
 use std::io::Write;
 use std::process::{Command, Stdio};
 
+use amplihack_config::env::Env;
 use amplihack_hooks::HookJudge;
 use amplihack_hooks::guard::PolicyGuard;
 use amplihack_policy::Event;
 use amplihack_testkit::programs;
-use amplihack_utils::env::Env;
 use amplihack_verdict::Decision;
 use serde_json::{Value, json};
 

@@ -4,13 +4,13 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
+use amplihack_config::agent_binary::AgentBinary;
 use amplihack_hooks::export::{ExportGaps, PolicyExport, export_policy};
 use amplihack_policy::rules::{self, ExampleWorld};
 use amplihack_policy::user::{Layer, PolicyLayerOwner};
 use amplihack_policy::{Event, Policy, World};
 use amplihack_shell::Limits;
 use amplihack_testkit::{Sandbox, real};
-use amplihack_utils::agent_binary::AgentBinary;
 use amplihack_verdict::Decision;
 use serde_json::Value;
 

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
+use amplihack_config::agent_binary::AgentBinary;
+use amplihack_config::env::Env;
 use amplihack_hooks::guard::PolicySnapshot;
 use amplihack_hooks::injection::{StartContext, build_injection};
 use amplihack_hooks::registration::{HookProgram, RegistrationFacts};
-use amplihack_utils::agent_binary::AgentBinary;
-use amplihack_utils::env::Env;
 use serde_json::Value;
 
 /// The pinned policy, the arguments of the guard, and those behind every other event.

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
+use amplihack_config::agent_binary::AgentBinary;
+use amplihack_config::env::Env;
 use amplihack_hooks::HookEvent;
 use amplihack_hooks::dialect::{self, HookDialect, PayloadError, ToolKind, read_call};
-use amplihack_utils::agent_binary::AgentBinary;
-use amplihack_utils::env::Env;
 use serde_json::{Value, json};
 
 use crate::world::{answer, cases, object};

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
+use amplihack_config::env::Env;
 use amplihack_hooks::HookEvent;
 use amplihack_hooks::dialect::read_call;
-use amplihack_utils::env::Env;
 use serde_json::{Value, json};
 
 use crate::world::{answer, object};

@@ -4,12 +4,12 @@ use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime};
 
+use amplihack_config::env::Env;
 use amplihack_hooks::dialect::{HookReply, PayloadError};
 use amplihack_hooks::{
     HookAction, HookAudit, HookAuditEntry, HookContext, HookEvent, HookInvocation, HookJudge, events,
 };
 use amplihack_policy::Event;
-use amplihack_utils::env::Env;
 use amplihack_verdict::{Decision, RuleId, Verdict};
 use serde_json::Value;
 

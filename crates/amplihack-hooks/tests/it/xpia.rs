@@ -3,8 +3,8 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use amplihack_config::env::Env;
 use amplihack_hooks::xpia;
-use amplihack_utils::env::Env;
 use serde_json::{Value, json};
 
 use crate::world::{Remembers, object, plane, rows};

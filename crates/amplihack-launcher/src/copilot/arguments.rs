@@ -337,10 +337,10 @@ impl NestedArguments {
 /// Reports whether a fault leaves a part of the prompt where it is.
 fn is_unmerged(flag: &str) -> bool {
     match flag {
-        "--system-prompt" => amplihack_utils::sabotage::is_active("copilot-merge-system-prompt"),
-        "--append-system-prompt" => amplihack_utils::sabotage::is_active("copilot-merge-append"),
-        "-p" => amplihack_utils::sabotage::is_active("copilot-merge-p"),
-        "--prompt" => amplihack_utils::sabotage::is_active("copilot-merge-prompt"),
+        "--system-prompt" => amplihack_sys::sabotage::is_active("copilot-merge-system-prompt"),
+        "--append-system-prompt" => amplihack_sys::sabotage::is_active("copilot-merge-append"),
+        "-p" => amplihack_sys::sabotage::is_active("copilot-merge-p"),
+        "--prompt" => amplihack_sys::sabotage::is_active("copilot-merge-prompt"),
         _ => false,
     }
 }
@@ -348,12 +348,12 @@ fn is_unmerged(flag: &str) -> bool {
 /// Reports whether a fault makes nothing of what a flag says about permissions.
 fn is_unheard(flag: &str) -> bool {
     match flag {
-        ALLOW_ALL_TOOLS => amplihack_utils::sabotage::is_active("copilot-explicit-allow-all-tools"),
-        "--allow-tool" => amplihack_utils::sabotage::is_active("copilot-explicit-allow-tool"),
-        "--deny-tool" => amplihack_utils::sabotage::is_active("copilot-explicit-deny-tool"),
-        ALLOW_ALL_PATHS => amplihack_utils::sabotage::is_active("copilot-explicit-allow-all-paths"),
-        "--allow-path" => amplihack_utils::sabotage::is_active("copilot-explicit-allow-path"),
-        "--deny-path" => amplihack_utils::sabotage::is_active("copilot-explicit-deny-path"),
+        ALLOW_ALL_TOOLS => amplihack_sys::sabotage::is_active("copilot-explicit-allow-all-tools"),
+        "--allow-tool" => amplihack_sys::sabotage::is_active("copilot-explicit-allow-tool"),
+        "--deny-tool" => amplihack_sys::sabotage::is_active("copilot-explicit-deny-tool"),
+        ALLOW_ALL_PATHS => amplihack_sys::sabotage::is_active("copilot-explicit-allow-all-paths"),
+        "--allow-path" => amplihack_sys::sabotage::is_active("copilot-explicit-allow-path"),
+        "--deny-path" => amplihack_sys::sabotage::is_active("copilot-explicit-deny-path"),
         _ => false,
     }
 }

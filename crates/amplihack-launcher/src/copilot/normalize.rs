@@ -7,7 +7,7 @@ use amplihack_agent::copilot::nested::{
     ALLOW_ALL_PATHS, ALLOW_ALL_TOOLS, ALLOW_EDITS, DISALLOW_TEMP_DIR, INTERACTIVE, INTERACTIVE_EQUALS,
     LaunchQuestions, ModeLevel, PROMPT, PROMPT_EQUALS, TOOLS_DECIDED,
 };
-use amplihack_utils::error::{ErrorExplanation, ExitKind};
+use amplihack_sys::error::{ErrorExplanation, ExitKind};
 
 use super::arguments::{ArgumentItem, NestedArguments, SystemPromptPart, read_arguments};
 use super::words::is_flag;
@@ -150,14 +150,14 @@ pub fn normalize(args: &[OsString]) -> Result<NormalizedArguments, NormalizeErro
         match item {
             ArgumentItem::Word(word) => out.push(word),
             ArgumentItem::Flag { words, .. }
-                if amplihack_utils::sabotage::is_active("copilot-explicit-kept")
+                if amplihack_sys::sabotage::is_active("copilot-explicit-kept")
                     && words[0].as_encoded_bytes().starts_with(b"--deny") => {}
             ArgumentItem::Flag { words, .. } => out.extend(words),
             ArgumentItem::Interactive(value) => push_flag(&mut out, INTERACTIVE, INTERACTIVE_EQUALS, value),
         }
     }
     if let Some(merged) = merged {
-        if amplihack_utils::sabotage::is_active("copilot-merge-one") {
+        if amplihack_sys::sabotage::is_active("copilot-merge-one") {
             push_flag(&mut out, PROMPT, PROMPT_EQUALS, merged.clone());
         }
         push_flag(&mut out, PROMPT, PROMPT_EQUALS, merged);
@@ -181,10 +181,10 @@ fn permission_flags(reading: &NestedArguments) -> Vec<OsString> {
         Some(ModeLevel::Full) | None => {}
     }
     restricted.tools |= reading.prompts.iter().any(|part| starts_with(part, FORBIDDEN));
-    if !said.tools && !amplihack_utils::sabotage::is_active("copilot-default-tools") {
+    if !said.tools && !amplihack_sys::sabotage::is_active("copilot-default-tools") {
         front.push(if restricted.tools { TOOLS_DECIDED } else { ALLOW_ALL_TOOLS });
     }
-    if !said.paths && !amplihack_utils::sabotage::is_active("copilot-default-paths") {
+    if !said.paths && !amplihack_sys::sabotage::is_active("copilot-default-paths") {
         front.push(if restricted.paths { DISALLOW_TEMP_DIR } else { ALLOW_ALL_PATHS });
     }
     front.into_iter().map(OsString::from).collect()
@@ -233,7 +233,7 @@ fn order_system_parts(parts: Vec<SystemPromptPart>, prompted: bool, items: &[Arg
 
 fn join_parts<'a>(parts: impl Iterator<Item = &'a OsString>) -> OsString {
     let parts: Vec<&OsStr> = parts.filter(|part| !part.is_empty()).map(OsString::as_os_str).collect();
-    parts.join(OsStr::new(if amplihack_utils::sabotage::is_active("copilot-merge-blank-line") {
+    parts.join(OsStr::new(if amplihack_sys::sabotage::is_active("copilot-merge-blank-line") {
         "\n"
     } else {
         BETWEEN

@@ -13,11 +13,11 @@ use std::process::Command;
 use amplihack_agent::copilot::nested::{PROMPT, PROMPT_EQUALS};
 use amplihack_agent::lookup::LookupError;
 use amplihack_agent::{AgentBinary, agent_profile};
-use amplihack_utils::config::LayeredConfig;
-use amplihack_utils::env::Env;
-use amplihack_utils::error::{ErrorExplanation, ExitKind};
-use amplihack_utils::fs::create_private_dir;
-use amplihack_utils::sys::arg_limits;
+use amplihack_config::LayeredConfig;
+use amplihack_config::env::Env;
+use amplihack_sys::arg_limits;
+use amplihack_sys::error::{ErrorExplanation, ExitKind};
+use amplihack_sys::fs::create_private_dir;
 
 use super::normalize::{NormalizeError, NormalizeWarning, NormalizedArguments, normalize};
 use crate::discover::{VersionSource, discover_agent};

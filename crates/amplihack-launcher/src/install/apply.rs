@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use amplihack_config::agent_binary::AgentBinary;
 use amplihack_hooks::event::HookEvent;
 use amplihack_hooks::registration::registered_name;
 use amplihack_hooks::settings::{SettingsEdit, SettingsUndo};
-use amplihack_utils::agent_binary::AgentBinary;
 use serde_json::Map;
 
 use super::disk::{InstallDisk, decode_text, read_file};

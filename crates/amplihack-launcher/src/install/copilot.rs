@@ -29,8 +29,8 @@ pub(super) fn stage_files(wanted: &mut InstallPlan, places: &UserDirectories) ->
     let (source, target) = (places.ours.join(".claude"), &places.copilot);
     for (from, to) in FLAT {
         let left_out = match *from {
-            "agents/amplihack" => amplihack_utils::sabotage::is_active("copilot-surface-agents"),
-            "commands/amplihack" => amplihack_utils::sabotage::is_active("copilot-surface-commands"),
+            "agents/amplihack" => amplihack_sys::sabotage::is_active("copilot-surface-agents"),
+            "commands/amplihack" => amplihack_sys::sabotage::is_active("copilot-surface-commands"),
             _ => false,
         };
         if left_out {
@@ -42,7 +42,7 @@ pub(super) fn stage_files(wanted: &mut InstallPlan, places: &UserDirectories) ->
     }
     for path in list_files(&source.join("skills"))
         .into_iter()
-        .filter(|_| !amplihack_utils::sabotage::is_active("copilot-surface-skills"))
+        .filter(|_| !amplihack_sys::sabotage::is_active("copilot-surface-skills"))
     {
         let below = path.strip_prefix(&source).unwrap_or(&path).to_owned();
         add_file(wanted, &path, target.join(below))?;

@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use amplihack_utils::fs::{WriteDurability, create_private_dir, write_atomic};
+use amplihack_sys::fs::{WriteDurability, create_private_dir, write_atomic};
 
 use super::InstallError;
 
@@ -113,8 +113,7 @@ pub(crate) fn read_file(path: &Path) -> Result<Option<(Vec<u8>, u32)>, InstallEr
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(io_error(path, "could not be read")(error)),
     };
-    let bytes =
-        amplihack_utils::fs::read_regular(path, LIMIT).map_err(io_error(path, "could not be read"))?;
+    let bytes = amplihack_sys::fs::read_regular(path, LIMIT).map_err(io_error(path, "could not be read"))?;
     Ok(Some((bytes, metadata.permissions().mode() & 0o7777)))
 }
 

@@ -3,13 +3,13 @@
 use std::io;
 use std::path::PathBuf;
 
+use amplihack_config::agent_binary::AgentBinary;
 use amplihack_hooks::HookError;
 use amplihack_hooks::guard::UnknownEngine;
 use amplihack_hooks::settings::EditError;
-use amplihack_utils::agent_binary::AgentBinary;
-use amplihack_utils::error::{ErrorExplanation, ExitKind};
-use amplihack_utils::form::NewerFormError;
-use amplihack_utils::lock::LockError;
+use amplihack_sys::error::{ErrorExplanation, ExitKind};
+use amplihack_sys::form::NewerFormError;
+use amplihack_sys::lock::LockError;
 
 /// An installation that was refused or broke off. What it had changed is in its journal, and `uninstall` takes it back.
 #[derive(Debug, thiserror::Error)]

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use amplihack_config::agent_binary::AgentBinary;
+use amplihack_config::env::Env;
 use amplihack_hooks::HookError;
 use amplihack_hooks::event::HookEvent;
 use amplihack_hooks::registration::{registered_name, verify_registration};
@@ -10,8 +12,6 @@ use amplihack_hooks::settings::{
 };
 use amplihack_hooks::staging::{called_wrapper, copilot_commands, wrapped_events};
 use amplihack_hooks::switches;
-use amplihack_utils::agent_binary::AgentBinary;
-use amplihack_utils::env::Env;
 use serde_json::Value;
 
 use super::directories::UserDirectories;
@@ -146,7 +146,7 @@ fn registration_state(
     };
     let program = RegisteredCommand::parse(&command).map(|registered| registered.program);
     if let Some(program) = program.as_ref().filter(|program| {
-        !program.is_file() && !amplihack_utils::sabotage::is_active("routing-stale-registration")
+        !program.is_file() && !amplihack_sys::sabotage::is_active("routing-stale-registration")
     }) {
         return Ok(RegistrationState::Stale(program.clone()));
     }

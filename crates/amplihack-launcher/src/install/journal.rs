@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use amplihack_config::agent_binary::AgentBinary;
 use amplihack_hooks::settings::SettingsUndo;
-use amplihack_utils::agent_binary::AgentBinary;
-use amplihack_utils::form;
-use amplihack_utils::hex::to_hex;
+use amplihack_sys::form;
+use amplihack_sys::hex::to_hex;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};

@@ -16,12 +16,12 @@ mod trial;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use amplihack_config::LayeredConfig;
+use amplihack_config::agent_binary::AgentBinary;
+use amplihack_config::env::Env;
 use amplihack_hooks::guard::check_engine;
 use amplihack_hooks::registration::HookProgram;
-use amplihack_utils::agent_binary::AgentBinary;
-use amplihack_utils::config::LayeredConfig;
-use amplihack_utils::env::Env;
-use amplihack_utils::lock::FileLock;
+use amplihack_sys::lock::FileLock;
 use serde_json::Value;
 
 use crate::discover::{VersionSource, discover_agent};

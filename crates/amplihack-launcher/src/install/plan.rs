@@ -3,11 +3,11 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use amplihack_config::agent_binary::AgentBinary;
 use amplihack_hooks::event::HookEvent;
 use amplihack_hooks::registration::{HookRegistration, RegistrationFacts, build_hooks};
 use amplihack_hooks::settings::{SettingsEdit, trust_entries};
 use amplihack_hooks::staging;
-use amplihack_utils::agent_binary::AgentBinary;
 
 use super::directories::UserDirectories;
 use super::disk::{behind_links, read_file, read_text};
@@ -153,7 +153,7 @@ fn plan_copilot(
         }
         let text = staging::wrapper_text(
             event,
-            kept.is_some() && !amplihack_utils::sabotage::is_active("copilot-wrapper-aggregates"),
+            kept.is_some() && !amplihack_sys::sabotage::is_active("copilot-wrapper-aggregates"),
         );
         let edit = SettingsEdit::Whole { text };
         wanted.changes.push(InstallChange {
@@ -210,10 +210,10 @@ fn beside_note(event: HookEvent, places: &UserDirectories, script: &Path, kept: 
 fn add_xpia_shims(wanted: &mut InstallPlan, scope: &InstallScope, places: &UserDirectories) {
     for entry_point in staging::XPIA_ENTRY_POINTS {
         let is_twin = entry_point.ends_with("_rust.py");
-        if !is_twin && amplihack_utils::sabotage::is_active("copilot-entry-canonical") {
+        if !is_twin && amplihack_sys::sabotage::is_active("copilot-entry-canonical") {
             continue;
         }
-        let text = if is_twin && amplihack_utils::sabotage::is_active("copilot-entry-twin") {
+        let text = if is_twin && amplihack_sys::sabotage::is_active("copilot-entry-twin") {
             "print('{}')\n"
         } else {
             staging::XPIA_SHIM

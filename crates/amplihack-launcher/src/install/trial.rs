@@ -4,11 +4,11 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
+use amplihack_config::agent_binary::AgentBinary;
+use amplihack_config::env::Env;
 use amplihack_hooks::dialect::trial::{TrialAnswer, read_as_host, trial_payload};
 use amplihack_hooks::event::HookEvent;
 use amplihack_session::{ChildInput, ChildOutput, Deadlines, RunSpec, run_blocking};
-use amplihack_utils::agent_binary::AgentBinary;
-use amplihack_utils::env::Env;
 
 use super::directories::UserDirectories;
 use super::inspect::{missing_hook, registered_commands};

@@ -3,7 +3,7 @@
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
-use amplihack_utils::fs::open_regular;
+use amplihack_sys::fs::open_regular;
 
 /// The most that is read of a file at one look.
 const MAX_READ: u64 = 64 * 1024 * 1024;

@@ -10,7 +10,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 
 use amplihack_hooks::channel::{HookMessage, LaunchReply, MAX_MESSAGE, SOCKET, with_socket_path};
-use amplihack_utils::sys;
+use amplihack_sys as sys;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{Mode, chmod};
 

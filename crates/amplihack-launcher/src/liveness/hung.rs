@@ -9,8 +9,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use amplihack_hooks::HookEvent;
-use amplihack_utils::fs::read_limited;
-use amplihack_utils::sys::list_processes;
+use amplihack_sys::fs::read_limited;
+use amplihack_sys::list_processes;
 
 /// Longest time of a hook. Above the guard's own deadline, and below what hosts are told to wait.
 pub(super) const PATIENCE: Duration = Duration::from_secs(8);

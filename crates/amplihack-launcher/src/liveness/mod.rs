@@ -15,11 +15,11 @@ use std::thread::JoinHandle;
 use std::time::Instant;
 
 use amplihack_agent::{AgentBinary, AgentEvent};
+use amplihack_config::env::Env;
 use amplihack_hooks::HookError;
 use amplihack_hooks::channel::{HookMessage, LaunchReply, SOCKET, UNANSWERED};
 use amplihack_hooks::injection::{InjectedDirectory, Injection};
 use amplihack_session::{GuardDenials, RunStopper};
-use amplihack_utils::env::Env;
 use tokio::sync::Notify;
 
 use crate::once::{GrantBook, SocketPeer, check_person};

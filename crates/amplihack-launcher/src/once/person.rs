@@ -6,9 +6,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use amplihack_config::env::Env;
 use amplihack_hooks::once::session_mark;
-use amplihack_utils::env::Env;
-use amplihack_utils::sys::{self, ProcessEntry};
+use amplihack_sys::{self as sys, ProcessEntry};
 
 /// Ancestors that are looked at.
 const MOST_ANCESTORS: usize = 128;

@@ -49,10 +49,10 @@ pub(super) fn directory_digest(directory: &Path, repository: &Path) -> Option<u6
     let mut left = MOST;
     let sum = walk_files(directory, Path::new(""), &mut left)?;
     // A submodule's repository lies elsewhere. An agent may have written where: only what could go with the worktree is looked at.
-    let elsewhere = amplihack_utils::fs::read_regular(&directory.join(".git"), 4096).ok();
+    let elsewhere = amplihack_sys::fs::read_regular(&directory.join(".git"), 4096).ok();
     let elsewhere = elsewhere.as_deref().and_then(|text| text.strip_prefix(b"gitdir: "));
     let elsewhere =
-        elsewhere.map(|place| directory.join(amplihack_utils::git::path_of(place.trim_ascii_end())));
+        elsewhere.map(|place| directory.join(amplihack_config::git::path_of(place.trim_ascii_end())));
     match elsewhere.and_then(|place| place.canonicalize().ok()) {
         Some(place) if place.starts_with(repository) => {
             Some(sum.wrapping_add(walk_files(&place, Path::new(".git"), &mut left)?))

@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use amplihack_agent::{AgentBinary, AgentCapability, AgentRunOptions, RunMode, agent_profile};
+use amplihack_config::prompt_delivery::{DeliveryMode, PromptDelivery};
 use amplihack_launcher::doctor::requested_delivery;
 use amplihack_launcher::{LaunchRequest, LaunchTask};
-use amplihack_utils::prompt_delivery::{DeliveryMode, PromptDelivery};
 
 use super::AutoRunContext;
 use crate::spec::AutoRunSpec;
@@ -46,7 +46,7 @@ pub(super) fn launch_request(
         mode: RunMode::Headless,
         task: LaunchTask::Prompt {
             prompt: Some(prompt),
-            requested: if amplihack_utils::sabotage::is_active("delivery-auto-mode") {
+            requested: if amplihack_sys::sabotage::is_active("delivery-auto-mode") {
                 PromptDelivery::Argv
             } else {
                 requested_delivery(place.config)

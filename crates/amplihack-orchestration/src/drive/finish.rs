@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use amplihack_agent::event::RunOutcome;
+use amplihack_config::launcher_context::SessionId;
 use amplihack_session::{EndEvidence, GuardDenials, RunEnd};
-use amplihack_utils::launcher_context::SessionId;
-use amplihack_utils::sys::Signal;
+use amplihack_sys::Signal;
 use jiff::Timestamp;
 
 use super::turn::{STDERR, live_usage_path};

@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 
 use amplihack_agent::AgentCapability;
 use amplihack_agent::event::{Envelope, RunOutcome};
+use amplihack_config::launcher_context::SessionId;
 use amplihack_hooks::switches::trust_like;
 use amplihack_launcher::{
     EventOptions, LaunchHosting, LaunchStreams, LaunchedEvents, plan_launch, start_events,
 };
 use amplihack_session::ChildOutput;
 use amplihack_session::journal::{JournaledRun, events_path};
-use amplihack_utils::launcher_context::SessionId;
-use amplihack_utils::log::read_from;
+use amplihack_sys::log::read_from;
 use jiff::Timestamp;
 
 use super::AutoRunDriver;

@@ -452,7 +452,7 @@ impl AutoRunState {
     /// Reports whether the run continues: it has no end, and the process that drives it lives.
     pub fn is_running(&self) -> bool {
         self.ended.is_none()
-            && self.driver.is_some_and(|(pid, start)| amplihack_utils::sys::process_alive(pid, start))
+            && self.driver.is_some_and(|(pid, start)| amplihack_sys::process_alive(pid, start))
     }
 
     /// State of the run, in a word.

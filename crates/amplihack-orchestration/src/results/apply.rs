@@ -81,7 +81,7 @@ impl RunResults<'_> {
         let said = self.processes.run_git("read the diff", &self.target, &[], listed).await?;
         let files =
             said.split(|byte| *byte == 0).filter_map(|line| line.splitn(3, |byte| *byte == b'\t').nth(2));
-        Ok(files.filter(|name| !name.is_empty()).map(amplihack_utils::git::path_of).collect())
+        Ok(files.filter(|name| !name.is_empty()).map(amplihack_config::git::path_of).collect())
     }
 
     /// Takes the changes out of the target's files again; gives the files.

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use amplihack_utils::git::answer_path;
+use amplihack_config::git::answer_path;
 
 use super::{ResultSource, independent_commits, trimmed_text};
 use crate::drive::diff_path;

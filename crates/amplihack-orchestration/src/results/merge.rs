@@ -256,7 +256,7 @@ impl RunResults<'_> {
         let tree = fields.next().map(trimmed_text);
         Ok(match (said.exit.code(), tree) {
             (0, Some(tree)) => MergeTrial::Clean(tree),
-            (1, Some(_)) => MergeTrial::Conflicts(fields.map(amplihack_utils::git::path_of).collect()),
+            (1, Some(_)) => MergeTrial::Conflicts(fields.map(amplihack_config::git::path_of).collect()),
             _ => MergeTrial::Unknown,
         })
     }

@@ -1,6 +1,6 @@
 //! Baseline of the checks, before anything is done: a check that passes already proves nothing, and one that cannot run never will.
 
-use amplihack_utils::sys::ProcessExit;
+use amplihack_sys::ProcessExit;
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 

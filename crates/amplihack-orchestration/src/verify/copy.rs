@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use amplihack_utils::fs::create_private_dir;
+use amplihack_sys::fs::create_private_dir;
 
 use super::{CheckContext, CheckResult, VerificationCut, command_result, observation_result};
 use crate::error::AutoError;

@@ -175,7 +175,7 @@ impl CheckScriptReader<'_> {
     fn read_text(&mut self, path: &Path) -> Option<String> {
         self.read += 1;
         let bytes =
-            amplihack_utils::fs::read_regular(path, MAX_SCRIPT).ok().filter(|_| self.read <= MOST_SCRIPTS)?;
+            amplihack_sys::fs::read_regular(path, MAX_SCRIPT).ok().filter(|_| self.read <= MOST_SCRIPTS)?;
         String::from_utf8(bytes).ok()
     }
 

@@ -26,7 +26,7 @@ pub(super) struct IncludeReport {
 /// The patterns of the repository at `root`, and `more`.
 pub(super) fn include_patterns(root: &Path, more: &[String]) -> Result<String, AutoError> {
     let file = root.join(INCLUDE_FILE);
-    let mut text = match amplihack_utils::fs::read_regular(&file, LONGEST) {
+    let mut text = match amplihack_sys::fs::read_regular(&file, LONGEST) {
         Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
         Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
         Err(source) => return Err(AutoError::File { path: file, source }),

@@ -3,9 +3,9 @@
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
+use amplihack_config::LayeredConfig;
+use amplihack_config::env::Env;
 use amplihack_hooks::guard::{GuardMachine, refused_write};
-use amplihack_utils::config::LayeredConfig;
-use amplihack_utils::env::Env;
 use serde::{Deserialize, Serialize};
 
 use crate::error::AutoError;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use amplihack_utils::git;
+use amplihack_config::git;
 
 use super::include::{self, IncludeReport};
 use super::options::WorktreeOptions;

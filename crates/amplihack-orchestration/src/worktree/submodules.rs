@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};
 
-use amplihack_utils::git::{answer_path, path_of};
+use amplihack_config::git::{answer_path, path_of};
 
 use super::uncommitted::{count_phrase, join_paths};
 use crate::error::AutoError;

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use amplihack_shell::Limits;
-use amplihack_utils::sys::WorkLimit;
+use amplihack_sys::WorkLimit;
 use amplihack_verdict::{Decision, Span, Verdict};
 
 use super::explanation::VerdictExplanation;

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use amplihack_shell::{Limits, Parsed};
-use amplihack_utils::sys::WorkLimit;
+use amplihack_sys::WorkLimit;
 use amplihack_verdict::{Decision, RuleId, Span, Verdict};
 
 use super::explanation::{VerdictExplanation, explain_call};

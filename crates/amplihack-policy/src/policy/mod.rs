@@ -8,7 +8,7 @@ mod mode;
 use std::path::Path;
 
 use amplihack_shell::Limits;
-use amplihack_utils::sys::WorkLimit;
+use amplihack_sys::WorkLimit;
 use amplihack_verdict::{Decision, RuleId, Verdict};
 
 use crate::event::{CommandFileOccasion, Event, World};

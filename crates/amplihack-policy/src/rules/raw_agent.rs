@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use amplihack_utils::agent_binary::AgentBinary;
+use amplihack_config::agent_binary::AgentBinary;
 use amplihack_verdict::{Decision, RuleId};
 
 use super::call::{CallArg, base_name};

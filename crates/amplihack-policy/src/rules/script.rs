@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use amplihack_shell::{CommandInput, Parsed, ShellCommand, ShellWord, WordPiece};
-use amplihack_utils::sys::WorkLimit;
+use amplihack_sys::WorkLimit;
 use amplihack_verdict::Span;
 
 use super::call::{CallArg, CommandCall, DECLARE};

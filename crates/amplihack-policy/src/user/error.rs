@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use amplihack_utils::error::ErrorExplanation;
+use amplihack_sys::error::ErrorExplanation;
 
 // Like `ConfigError` in its causes; texts, kinds and what may be done about them are a policy's own.
 /// The reason why there is no policy.

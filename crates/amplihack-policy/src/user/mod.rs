@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use amplihack_utils::fs::read_regular;
+use amplihack_sys::fs::read_regular;
 use amplihack_verdict::{Decision, RuleId, Verdict};
 
 use crate::rules::{self, ExampleWorld, JudgedScript, RuleContext, RuleSettings, RuleSubject};

@@ -7,8 +7,8 @@ use std::time::Duration;
 use amplihack_policy::rules::ExampleWorld;
 use amplihack_policy::{Event, Policy, World};
 use amplihack_shell::Limits;
+use amplihack_sys::thread_cpu_time;
 use amplihack_testkit::hostile;
-use amplihack_utils::sys::thread_cpu_time;
 use amplihack_verdict::Decision;
 
 /// A machine that counts what it is asked.

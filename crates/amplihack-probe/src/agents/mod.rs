@@ -8,7 +8,7 @@ mod gemini;
 use std::ffi::OsString;
 use std::path::Path;
 
-use amplihack_utils::agent_binary::AgentBinary;
+use amplihack_config::agent_binary::AgentBinary;
 
 use crate::loopback::{LoopbackError, LoopbackOptions};
 use crate::own_hooks::OwnHooksLocation;

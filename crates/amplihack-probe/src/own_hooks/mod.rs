@@ -6,9 +6,9 @@ mod read;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use amplihack_utils::agent_binary::AgentBinary;
-use amplihack_utils::env::Env;
-use amplihack_utils::fs::{WriteDurability, create_private_dir, read_limited, write_atomic};
+use amplihack_config::agent_binary::AgentBinary;
+use amplihack_config::env::Env;
+use amplihack_sys::fs::{WriteDurability, create_private_dir, read_limited, write_atomic};
 use serde_json::{Map, Value};
 
 use crate::agents::probed_agent;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use amplihack_utils::env::Env;
+use amplihack_config::env::Env;
 use serde_json::{Value, json};
 use ureq::http::Uri;
 

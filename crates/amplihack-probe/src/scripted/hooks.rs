@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use amplihack_config::env::Env;
 use amplihack_session::{ChildInput, ChildOutput, Deadlines, EndCause, ProcessExit, RunSpec, run_blocking};
-use amplihack_utils::env::Env;
 use serde_json::{Value, json};
 
 /// As long as a hook may take that does not say how long.

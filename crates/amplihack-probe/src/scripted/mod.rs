@@ -14,7 +14,7 @@ use std::ffi::OsString;
 use std::io::{self, Read, Write};
 use std::path::Path;
 
-use amplihack_utils::env::Env;
+use amplihack_config::env::Env;
 use serde_json::{Value, json};
 
 use args::{ScriptedCommand, ScriptedOptions};

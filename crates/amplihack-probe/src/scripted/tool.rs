@@ -4,8 +4,8 @@ use std::io;
 use std::process::Command;
 use std::time::Duration;
 
+use amplihack_config::env::Env;
 use amplihack_session::{ChildOutput, Deadlines, EndCause, ProcessExit, RunError, RunSpec, run_blocking};
-use amplihack_utils::env::Env;
 
 /// As long as Claude Code gives a command.
 const DEADLINE: Duration = Duration::from_mins(2);
@@ -97,9 +97,8 @@ mod tests {
         assert!(begin.elapsed() < Duration::from_secs(10));
         let pid: u32 = output.trim().parse().unwrap();
         // Whoever inherits it may take its time to reap it.
-        let lives = |proc: &amplihack_utils::sys::ProcessEntry| proc.pid == pid && !proc.dead;
-        let left: Vec<_> =
-            amplihack_utils::sys::list_processes().unwrap().into_iter().filter(lives).collect();
+        let lives = |proc: &amplihack_sys::ProcessEntry| proc.pid == pid && !proc.dead;
+        let left: Vec<_> = amplihack_sys::list_processes().unwrap().into_iter().filter(lives).collect();
         assert!(!failed && left.is_empty(), "{left:?} {:?}", begin.elapsed());
     }
 

@@ -7,9 +7,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
+use amplihack_config::agent_binary::AgentBinary;
 use amplihack_probe::loopback::{LoopbackOptions, prepare_loopback};
 use amplihack_probe::model::{DONE, ModelScenario, ModelScript, ModelServer, ScriptedReply};
-use amplihack_utils::agent_binary::AgentBinary;
 use serde_json::json;
 
 use super::real::{finish, program};

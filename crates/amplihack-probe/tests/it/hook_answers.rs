@@ -8,13 +8,13 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;
 
+use amplihack_config::agent_binary::AgentBinary;
+use amplihack_config::env::Env;
 use amplihack_hooks::guard::PolicySnapshot;
 use amplihack_hooks::injection::{StartContext, build_injection};
 use amplihack_hooks::registration::{HookProgram, RegistrationFacts};
 use amplihack_probe::loopback::{LoopbackOptions, prepare_loopback};
 use amplihack_probe::model::{DONE, ModelScenario, ModelScript, ModelServer, ScriptedReply};
-use amplihack_utils::agent_binary::AgentBinary;
-use amplihack_utils::env::Env;
 use serde_json::json;
 
 use super::real::{Outcome, arguments, finish, program};

@@ -5,9 +5,9 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
+use amplihack_config::agent_binary::AgentBinary;
 use amplihack_probe::loopback::{LoopbackOptions, prepare_loopback};
 use amplihack_probe::model::{HELLO, ModelScenario, ModelServer, ObservedDelivery};
-use amplihack_utils::agent_binary::AgentBinary;
 
 use super::real::program;
 

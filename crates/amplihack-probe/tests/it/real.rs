@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use amplihack_config::agent_binary::AgentBinary;
 use amplihack_probe::loopback::{LoopbackOptions, prepare_loopback};
 use amplihack_probe::model::{DONE, HELLO, ModelDialect, ModelScenario, ModelServer, ObservedDelivery};
 use amplihack_testkit::real::real_agent;
-use amplihack_utils::agent_binary::AgentBinary;
 
 /// Longer than any of these runs took on a busy machine.
 const DEADLINE: Duration = Duration::from_mins(2);

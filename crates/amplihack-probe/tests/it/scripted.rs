@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
+use amplihack_config::env::Env;
 use amplihack_probe::loopback::DUMMY_KEY;
 use amplihack_probe::model::{
     DONE, ModelScenario, ModelScript, ModelServer, ObservedDelivery, ScriptedReply,
 };
 use amplihack_probe::scripted::{self, ScriptedStreams};
-use amplihack_utils::env::Env;
 use serde_json::Value;
 
 struct Outcome {

@@ -6,12 +6,12 @@ use std::path::Path;
 use std::time::Duration;
 
 use amplihack_agent::AgentBinary;
+use amplihack_config::LayeredConfig;
+use amplihack_config::env::Env;
 use amplihack_launcher::proofs::AgentProof;
 use amplihack_probe::bench::ProbeBench;
 use amplihack_probe::model::ModelServer;
 use amplihack_probe::prove;
-use amplihack_utils::config::LayeredConfig;
-use amplihack_utils::env::Env;
 
 /// The proof of a Claude Code that does what `script` says behind an honest `--version`, ended after two seconds.
 fn proved(script: &str) -> AgentProof {

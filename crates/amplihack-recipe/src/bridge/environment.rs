@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use amplihack_utils::agent_binary::ENV_VAR;
-use amplihack_utils::env::Env;
+use amplihack_config::agent_binary::ENV_VAR;
+use amplihack_config::env::Env;
 
 use super::error::BridgeError;
 
@@ -56,7 +56,7 @@ pub fn runner_environment(env: &Env) -> Env {
     env.iter()
         .filter(|(name, _)| {
             name.to_str().is_some_and(|name| {
-                ALLOWED.contains(&name) || amplihack_utils::sabotage::is_active("copilot-runner-environment")
+                ALLOWED.contains(&name) || amplihack_sys::sabotage::is_active("copilot-runner-environment")
             })
         })
         .collect()
@@ -71,7 +71,7 @@ pub(crate) fn install_timeout(env: &Env) -> Result<Duration, BridgeError> {
     let seconds =
         value.to_str().and_then(|text| text.trim().parse::<u64>().ok()).filter(|seconds| *seconds > 0);
     let seconds =
-        seconds.or_else(|| amplihack_utils::sabotage::is_active("copilot-install-timeout").then_some(300));
+        seconds.or_else(|| amplihack_sys::sabotage::is_active("copilot-install-timeout").then_some(300));
     seconds
         .map(Duration::from_secs)
         .ok_or_else(|| BridgeError::BadInstallTimeout { value: value.to_string_lossy().into_owned() })

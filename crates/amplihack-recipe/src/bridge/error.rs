@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use amplihack_session::RunError;
-use amplihack_utils::error::{ErrorExplanation, ExitKind};
+use amplihack_sys::error::{ErrorExplanation, ExitKind};
 
 /// A context that cannot be handed over.
 #[derive(Debug, thiserror::Error)]

@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use amplihack_agent::lookup::{is_executable, on_path};
-use amplihack_utils::env::Env;
+use amplihack_config::env::Env;
 
 use super::error::BridgeError;
 
@@ -38,7 +38,7 @@ pub fn find_runner(given: Option<&Path>, env: &Env) -> Result<FoundRunner, Bridg
         }
         return check_runner_mode(FoundRunner { path: given, passed_over: None });
     }
-    let named = env.path(VARIABLE).filter(|_| !amplihack_utils::sabotage::is_active("copilot-find-variable"));
+    let named = env.path(VARIABLE).filter(|_| !amplihack_sys::sabotage::is_active("copilot-find-variable"));
     let on_path = |program: &str| env.get("PATH").and_then(|path| on_path(program, path));
     let resolved = named.as_ref().and_then(|named| match named.to_str() {
         Some(name) if !name.contains('/') => on_path(name),
@@ -54,10 +54,10 @@ pub fn find_runner(given: Option<&Path>, env: &Env) -> Result<FoundRunner, Bridg
             .find(|path| is_executable(path))
     };
     let path = resolved
-        .or_else(|| on_path(PROGRAM).filter(|_| !amplihack_utils::sabotage::is_active("copilot-find-path")))
+        .or_else(|| on_path(PROGRAM).filter(|_| !amplihack_sys::sabotage::is_active("copilot-find-path")))
         .or_else(places);
     let path = path.or_else(|| {
-        amplihack_utils::sabotage::is_active("copilot-find-missing").then(|| PathBuf::from("/bin/true"))
+        amplihack_sys::sabotage::is_active("copilot-find-missing").then(|| PathBuf::from("/bin/true"))
     });
     let path =
         path.ok_or_else(|| BridgeError::RunnerNotFound { looked: searched_places(passed_over.as_deref()) })?;
@@ -67,8 +67,8 @@ pub fn find_runner(given: Option<&Path>, env: &Env) -> Result<FoundRunner, Bridg
 /// Reports whether a fault hides a place.
 fn is_unseen(place: &str) -> bool {
     match place {
-        ".cargo/bin" => amplihack_utils::sabotage::is_active("copilot-find-cargo"),
-        _ => amplihack_utils::sabotage::is_active("copilot-find-local"),
+        ".cargo/bin" => amplihack_sys::sabotage::is_active("copilot-find-cargo"),
+        _ => amplihack_sys::sabotage::is_active("copilot-find-local"),
     }
 }
 

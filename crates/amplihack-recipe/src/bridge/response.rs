@@ -94,7 +94,7 @@ pub fn interpret_response(
     recipe: &str,
 ) -> Result<RunnerResponse, BridgeError> {
     let exit_code = match exit {
-        ProcessExit::Signal(signal) if amplihack_utils::sabotage::is_active("copilot-response-signal") => {
+        ProcessExit::Signal(signal) if amplihack_sys::sabotage::is_active("copilot-response-signal") => {
             128 + signal
         }
         ProcessExit::Signal(signal) => {
@@ -111,7 +111,7 @@ pub fn interpret_response(
         Ok(response) if response.success && exit_code != 0 => {
             Err(BridgeError::Contradiction { code: exit_code })
         }
-        Err(_) if exit_code != 0 && !amplihack_utils::sabotage::is_active("copilot-response-failed") => {
+        Err(_) if exit_code != 0 && !amplihack_sys::sabotage::is_active("copilot-response-failed") => {
             Err(BridgeError::Failed { code: exit_code, said: last_stderr_lines(stderr) })
         }
         answer => answer,
@@ -121,7 +121,7 @@ pub fn interpret_response(
 fn parse_response(stdout: &[u8], recipe: &str, exit_code: i32) -> Result<RunnerResponse, BridgeError> {
     let bad = |what: &str| BridgeError::BadResponse { what: what.to_owned() };
     let stdout = stdout.trim_ascii();
-    let stdout = if stdout.is_empty() && amplihack_utils::sabotage::is_active("copilot-response-empty") {
+    let stdout = if stdout.is_empty() && amplihack_sys::sabotage::is_active("copilot-response-empty") {
         &b"{\"success\":true}"[..]
     } else {
         stdout
@@ -139,7 +139,7 @@ fn parse_response(stdout: &[u8], recipe: &str, exit_code: i32) -> Result<RunnerR
     }
     let wire: Result<RunnerResponseWire, _> = serde_json::from_slice(stdout);
     let wire = match wire {
-        Err(_) if amplihack_utils::sabotage::is_active("copilot-response-malformed") => {
+        Err(_) if amplihack_sys::sabotage::is_active("copilot-response-malformed") => {
             serde_json::from_str("{\"success\":true}").map_err(malformed)?
         }
         wire => wire.map_err(malformed)?,
@@ -151,7 +151,7 @@ fn parse_response(stdout: &[u8], recipe: &str, exit_code: i32) -> Result<RunnerR
     };
     let results = match wire.step_results {
         None => Vec::new(),
-        Some(Value::Array(_)) if amplihack_utils::sabotage::is_active("copilot-response-steps") => Vec::new(),
+        Some(Value::Array(_)) if amplihack_sys::sabotage::is_active("copilot-response-steps") => Vec::new(),
         Some(Value::Array(results)) => results,
         Some(_) => return Err(bad("'step_results' is no list")),
     };
@@ -229,7 +229,7 @@ fn is_progress(line: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use amplihack_utils::error::ErrorExplanation;
+    use amplihack_sys::error::ErrorExplanation;
 
     use super::*;
 

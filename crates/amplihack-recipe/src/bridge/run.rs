@@ -7,13 +7,13 @@ use std::process::Command;
 use std::time::Duration;
 
 use amplihack_agent::{AgentBinary, lookup};
+use amplihack_config::agent_binary::{SystemLiveness, resolve_in};
+use amplihack_config::env::Env;
 use amplihack_launcher::copilot::shim::{CopilotShimLink, install_into};
 use amplihack_session::{
     ChildOutput, Deadlines, EndCause, InterruptSignals, ProcessOutput, RunSpec, run_blocking,
 };
-use amplihack_utils::agent_binary::{SystemLiveness, resolve_in};
-use amplihack_utils::env::Env;
-use amplihack_utils::sys::{arg_limits, exec_cost};
+use amplihack_sys::{arg_limits, exec_cost};
 
 use super::environment::{install_timeout, runner_environment};
 use super::error::BridgeError;
@@ -287,7 +287,7 @@ fn install_copilot_shim(
 impl CopilotShim {
     /// Puts the shim first on PATH in `env`, if there is a Copilot to be called. It goes when it is dropped.
     pub fn put_first(&self, env: &mut Env) -> std::io::Result<Option<CopilotShimLink>> {
-        if amplihack_utils::sabotage::is_active("copilot-nested") {
+        if amplihack_sys::sabotage::is_active("copilot-nested") {
             return Ok(None);
         }
         if lookup::find_program(AgentBinary::Copilot, None, env).is_err() {

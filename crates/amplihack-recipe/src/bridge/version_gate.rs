@@ -5,8 +5,8 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
+use amplihack_config::env::Env;
 use amplihack_session::probe_program;
-use amplihack_utils::env::Env;
 
 use super::error::BridgeError;
 
@@ -41,7 +41,7 @@ pub fn version_of(output: &str, runner: &Path) -> Result<String, BridgeError> {
     let word = match (named, &words[..]) {
         (Some(word), _) => word,
         (None, [only]) => only,
-        (None, _) if amplihack_utils::sabotage::is_active("copilot-gate-unknown") => return Ok(String::new()),
+        (None, _) if amplihack_sys::sabotage::is_active("copilot-gate-unknown") => return Ok(String::new()),
         (None, _) => {
             let why = if words.is_empty() { "it prints nothing" } else { "it does not print its name" };
             return Err(BridgeError::VersionUnknown { path: path(), why: why.to_owned() });
@@ -49,12 +49,12 @@ pub fn version_of(output: &str, runner: &Path) -> Result<String, BridgeError> {
     };
     let version = word.trim_start_matches('v').trim_end_matches('.');
     let read = RunnerVersion::read(version);
-    if read.is_none() && amplihack_utils::sabotage::is_active("copilot-gate-unreadable") {
+    if read.is_none() && amplihack_sys::sabotage::is_active("copilot-gate-unreadable") {
         return Ok(version.to_owned());
     }
     let read =
         read.ok_or_else(|| BridgeError::VersionUnreadable { path: path(), version: (*word).to_owned() })?;
-    if read.is_older_than(MINIMUM_NUMBERS) && !amplihack_utils::sabotage::is_active("copilot-gate-old") {
+    if read.is_older_than(MINIMUM_NUMBERS) && !amplihack_sys::sabotage::is_active("copilot-gate-old") {
         return Err(BridgeError::VersionTooOld {
             path: path(),
             version: version.to_owned(),
@@ -109,7 +109,7 @@ impl RunnerVersion {
 
 #[cfg(test)]
 mod tests {
-    use amplihack_utils::error::ErrorExplanation;
+    use amplihack_sys::error::ErrorExplanation;
     use serde::Deserialize;
 
     use super::*;

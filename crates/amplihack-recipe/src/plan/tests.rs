@@ -1,6 +1,6 @@
 //! Plans over small trees of recipes.
 
-use amplihack_utils::env::Env;
+use amplihack_config::env::Env;
 
 use super::*;
 

@@ -12,6 +12,9 @@ use amplihack_agent::{
     AgentBinary, AgentCapability, AgentEvent, AgentRunOptions, Installed, PermissionLevel, RunMode,
     agent_profile,
 };
+use amplihack_config::LayeredConfig;
+use amplihack_config::launcher_context::SessionId;
+use amplihack_config::prompt_delivery::PromptDelivery;
 use amplihack_hooks::registration::HookProgram;
 use amplihack_launcher::discover::{VersionSource, discover_agent};
 use amplihack_launcher::live::LiveUsage;
@@ -22,10 +25,7 @@ use amplihack_launcher::{
 use amplihack_session::journal::JournaledRun;
 use amplihack_session::step::StepProgram;
 use amplihack_session::{Deadlines, EndEvidence, RunEnd, RunError};
-use amplihack_utils::config::LayeredConfig;
-use amplihack_utils::launcher_context::SessionId;
-use amplihack_utils::prompt_delivery::PromptDelivery;
-use amplihack_utils::sys::Signal;
+use amplihack_sys::Signal;
 use jiff::Timestamp;
 use tokio::sync::watch;
 
@@ -185,7 +185,7 @@ fn launcher_program(
     Ok(StepProgram {
         path: PathBuf::from(&launcher.program),
         arguments: [launcher.agent.name().into(), "--".into()].into_iter().chain(args).collect(),
-        environment: world.scripts.clone(),
+        environment: world.scripts.clone().into(),
         directory: ask.cwd.clone(),
     })
 }

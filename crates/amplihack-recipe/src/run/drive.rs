@@ -5,11 +5,11 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use amplihack_config::env::Env;
 use amplihack_session::step::{StepBackground, StepSpool};
 use amplihack_session::{InterruptSignals, InterruptStream};
-use amplihack_utils::env::Env;
-use amplihack_utils::log::LogError;
-use amplihack_utils::sys::Signal;
+use amplihack_sys::Signal;
+use amplihack_sys::log::LogError;
 use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::task::{JoinSet, LocalSet};
 

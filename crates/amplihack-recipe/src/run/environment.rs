@@ -1,7 +1,7 @@
 //! The environment that a run's steps get.
 
-use amplihack_utils::agent_binary::ENV_VAR;
-use amplihack_utils::env::Env;
+use amplihack_config::agent_binary::ENV_VAR;
+use amplihack_config::env::Env;
 
 use crate::journal::RUN_ID;
 

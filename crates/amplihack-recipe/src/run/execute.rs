@@ -5,12 +5,12 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use amplihack_config::env::Env;
 use amplihack_session::InterruptSignals;
-use amplihack_utils::env::Env;
-use amplihack_utils::hex::to_hex;
-use amplihack_utils::lock::{FileLock, LockError};
-use amplihack_utils::log::LogError;
-use amplihack_utils::sys;
+use amplihack_sys as sys;
+use amplihack_sys::hex::to_hex;
+use amplihack_sys::lock::{FileLock, LockError};
+use amplihack_sys::log::LogError;
 use sha2::{Digest, Sha256};
 
 use super::{

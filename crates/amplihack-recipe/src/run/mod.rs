@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use amplihack_agent::event::FailKind;
 use amplihack_session::RunEnd;
-use amplihack_utils::sys::ProcessExit;
+use amplihack_sys::ProcessExit;
 
 pub use agent_step::{AgentDoor, StepLaunchConfig, StepLauncherProgram};
 pub use bounds::{RecipeBounds, total_usage};

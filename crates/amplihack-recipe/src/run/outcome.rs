@@ -1,6 +1,6 @@
 //! The results of steps from the ends of their programs and agents.
 
-use amplihack_utils::sys::ProcessExit;
+use amplihack_sys::ProcessExit;
 
 use super::{AgentAnswer, ScriptOutput, TaskResult};
 use crate::model::RecipeStep;

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use amplihack_session::step::{SpooledFile, StepBackground, StepProgram, StepRun, StepSpec};
 use amplihack_session::{DeadlineKind, EndCause};
-use amplihack_utils::fs::{WriteDurability, write_atomic_with};
-use amplihack_utils::sys::{Signal, StepRecord};
+use amplihack_sys::fs::{WriteDurability, write_atomic_with};
+use amplihack_sys::{Signal, StepRecord};
 use tokio::sync::watch;
 
 use super::{RecipeRunResources, ScriptOutput, TaskResult};
@@ -58,7 +58,15 @@ pub(super) fn script_program(
     } else {
         vec!["-c".into(), prepared.text.as_str().into()]
     };
-    Ok((StepProgram { path: BASH.into(), arguments, environment, directory: cwd.to_owned() }, files))
+    Ok((
+        StepProgram {
+            path: BASH.into(),
+            arguments,
+            environment: environment.into(),
+            directory: cwd.to_owned(),
+        },
+        files,
+    ))
 }
 
 /// Private files that are removed when this is dropped.

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use amplihack_agent::event::{EndEvent, FailKind, RunEndSummary};
+use amplihack_config::env::Env;
 use amplihack_session::{EndEvidence, RunEnd};
-use amplihack_utils::env::Env;
-use amplihack_utils::sys::ProcessExit;
+use amplihack_sys::ProcessExit;
 
 use super::*;
 use crate::find::RecipeDiscovery;

@@ -4,12 +4,12 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use amplihack_config::env::Env;
 use amplihack_recipe::bridge::{
     BridgeError, CopilotShim, RunnerBridgeRequest, RunnerNotice, RunnerResponse, run_external_runner,
 };
+use amplihack_sys::error::{ErrorExplanation, ExitKind};
 use amplihack_testkit::Sandbox;
-use amplihack_utils::env::Env;
-use amplihack_utils::error::{ErrorExplanation, ExitKind};
 
 /// A sandbox with a runner that tells its version, writes down how it was called, and then does `script`.
 fn runner(script: &str) -> Sandbox {

@@ -89,7 +89,7 @@ impl<'a> AzlinCli<'a> {
         let options = [
             "new",
             "--name",
-            if amplihack_utils::sabotage::is_active("remote-block-provisioning") {
+            if amplihack_sys::sabotage::is_active("remote-block-provisioning") {
                 "amplihack-two"
             } else {
                 wanted.name

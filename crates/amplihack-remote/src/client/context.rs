@@ -45,7 +45,7 @@ impl Client {
         Ok(RemoteContext {
             state: state_path(&self.process, state_file.map(Path::to_owned))?,
             me: state::ClientProcess::from_current_process(),
-            given: self.runner.clone().filter(|_| !amplihack_utils::sabotage::is_active("remote-runner")),
+            given: self.runner.clone().filter(|_| !amplihack_sys::sabotage::is_active("remote-runner")),
             ways: Arc::new(MachineRoutes::new(
                 &self.process,
                 root,

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use amplihack_utils::secret::Secret;
+use amplihack_config::secret::Secret;
 use tokio::time::Instant;
 
 use crate::backend::Backend;
@@ -46,10 +46,10 @@ impl Client {
         show: RemoteOutputSink<'_>,
     ) -> Result<WorkflowResult, RemoteError> {
         let mut options = options;
-        if amplihack_utils::sabotage::is_active("remote-vm-named") {
+        if amplihack_sys::sabotage::is_active("remote-vm-named") {
             options.vm_options.vm_name = None;
         }
-        if amplihack_utils::sabotage::is_active("remote-validate-first") {
+        if amplihack_sys::sabotage::is_active("remote-validate-first") {
             self.open_context(state_file)?.change_state(|state| {
                 state.other.insert("touched".to_owned(), true.into());
                 Ok(())
@@ -87,8 +87,8 @@ impl Client {
             return Err(leftover_error(&id, &session.vm_name, &left));
         }
         // One that the user named is the user's to give back.
-        let asked = options.vm_options.keep_vm && !amplihack_utils::sabotage::is_active("remote-vm-keep");
-        let keep = asked || client.host.is_some() || amplihack_utils::sabotage::is_active("remote-cleanup");
+        let asked = options.vm_options.keep_vm && !amplihack_sys::sabotage::is_active("remote-vm-keep");
+        let keep = asked || client.host.is_some() || amplihack_sys::sabotage::is_active("remote-cleanup");
         let vm_name = client.clean_up(&ground, &id, &session.vm_name, keep).await?;
         let exit_code = session.exit_code.ok_or_else(|| {
             let record = ground.read_state().ok().and_then(|state| state.sessions.get(&id).cloned());
@@ -97,9 +97,9 @@ impl Client {
             RemoteError::Execution(ErrorContext::new(format!("{id}: {why}")).with_fact("session_id", &id))
         })?;
         Ok(WorkflowResult {
-            exit_code: if amplihack_utils::sabotage::is_active("remote-exit-code") { 0 } else { exit_code },
-            summary: summary.filter(|_| !amplihack_utils::sabotage::is_active("remote-summary")),
-            vm_name: vm_name.filter(|_| !amplihack_utils::sabotage::is_active("remote-vm-name")),
+            exit_code: if amplihack_sys::sabotage::is_active("remote-exit-code") { 0 } else { exit_code },
+            summary: summary.filter(|_| !amplihack_sys::sabotage::is_active("remote-summary")),
+            vm_name: vm_name.filter(|_| !amplihack_sys::sabotage::is_active("remote-vm-name")),
         })
     }
 
@@ -122,8 +122,8 @@ impl Client {
             },
             labels: self.labels.iter().cloned().collect(),
             made_for: MadeFor::Exec,
-            reuse: (!vm.no_reuse || amplihack_utils::sabotage::is_active("remote-vm-no-reuse"))
-                && !amplihack_utils::sabotage::is_active("remote-reuse")
+            reuse: (!vm.no_reuse || amplihack_sys::sabotage::is_active("remote-vm-no-reuse"))
+                && !amplihack_sys::sabotage::is_active("remote-reuse")
                 || !rents,
             make: self.plan_new_machine(ground, backend, 1)?,
             ..MachineRequest::from_backend(backend)
@@ -131,11 +131,11 @@ impl Client {
         if let Some(name) = vm.vm_name.as_ref().filter(|_| rents) {
             self.adopt_machine(ground, name, vm.tunnel_port).await?;
         }
-        let skips = options.skip_secret_scan && !amplihack_utils::sabotage::is_active("remote-skip-scan");
+        let skips = options.skip_secret_scan && !amplihack_sys::sabotage::is_active("remote-skip-scan");
         let package = self
             .package_repository(
                 &options.repo_path,
-                skips || amplihack_utils::sabotage::is_active("remote-secret-scan"),
+                skips || amplihack_sys::sabotage::is_active("remote-secret-scan"),
             )
             .await?;
         let job = SessionStartPlan {
@@ -143,7 +143,7 @@ impl Client {
             mode: options.command,
             max_turns: options.max_turns,
             wants,
-            extra: if amplihack_utils::sabotage::is_active("remote-vm-extra") {
+            extra: if amplihack_sys::sabotage::is_active("remote-vm-extra") {
                 Vec::new()
             } else {
                 vm.azlin_extra_args.clone()
@@ -151,7 +151,7 @@ impl Client {
             port: vm.tunnel_port,
             key: Secret::new(options.api_key.clone()),
             timeout_seconds: Some(options.timeout_minutes * 60)
-                .filter(|_| !amplihack_utils::sabotage::is_active("remote-timeout")),
+                .filter(|_| !amplihack_sys::sabotage::is_active("remote-timeout")),
             share: MachineShare::from_sku(&vm.size, 1),
             package,
             repo: options.repo_path.display().to_string(),

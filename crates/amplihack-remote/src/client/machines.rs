@@ -190,10 +190,10 @@ impl Client {
         };
         self.report_progress(&format!("renting {name}: {size} in {region}, {}", azlin::price_text(&size)));
         let (mut asked, mut there) = (size.as_str(), region.as_str());
-        if amplihack_utils::sabotage::is_active("remote-vm-size") {
+        if amplihack_sys::sabotage::is_active("remote-vm-size") {
             asked = "Standard_B1s";
         }
-        if amplihack_utils::sabotage::is_active("remote-vm-region") {
+        if amplihack_sys::sabotage::is_active("remote-vm-region") {
             there = "nowhere";
         }
         let wanted = AzlinVmRequest { name, size: asked, region: there, extra };
@@ -249,7 +249,7 @@ const HERE_SLURM: &str = "slurm";
 
 /// The facts for the state file about a machine that azlin lists.
 pub(crate) fn found_machine(vm: &AzlinVm, port: Option<u16>, size: &str) -> PoolMachineFacts {
-    let address = match port.filter(|_| !amplihack_utils::sabotage::is_active("remote-vm-port")) {
+    let address = match port.filter(|_| !amplihack_sys::sabotage::is_active("remote-vm-port")) {
         // The tunnel's near end is on this machine.
         Some(port) => Some(SshAddress { destination: format!("{ADMIN}@127.0.0.1"), port: Some(port) }),
         None => vm.public_address().map(|ip| SshAddress { destination: format!("{ADMIN}@{ip}"), port: None }),

@@ -19,11 +19,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use amplihack_agent::{AgentBinary, PermissionLevel, agent_profile};
-use amplihack_utils::agent_binary::{SystemLiveness, resolve_in};
-use amplihack_utils::config::{ConfigValue, LayeredConfig};
-use amplihack_utils::env::Env;
-use amplihack_utils::error::ErrorExplanation;
-use amplihack_utils::secret::Secret;
+use amplihack_config::agent_binary::{SystemLiveness, resolve_in};
+use amplihack_config::env::Env;
+use amplihack_config::secret::Secret;
+use amplihack_config::{ConfigValue, LayeredConfig};
+use amplihack_sys::error::ErrorExplanation;
 
 use crate::backend::Backend;
 use crate::error::{ErrorContext, RemoteError};
@@ -141,7 +141,7 @@ impl Client {
     /// The key of the agent's provider in this client's environment, and the variable that it is in.
     pub fn agent_key(&self) -> Option<(&'static str, Secret)> {
         let names = agent_profile(self.agent).keys;
-        let names = if amplihack_utils::sabotage::is_active("remote-cli-key") { &names[..0] } else { names };
+        let names = if amplihack_sys::sabotage::is_active("remote-cli-key") { &names[..0] } else { names };
         names.iter().find_map(|name| {
             let text = self.process.text(name).filter(|text| !text.trim().is_empty())?;
             Some((*name, Secret::new(text)))

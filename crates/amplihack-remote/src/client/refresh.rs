@@ -32,9 +32,9 @@ impl Client {
         let state = self.open_context(options.state_file.as_deref())?.read_state()?;
         let unsettled = state.needs_reconciling(state::ClientProcess::is_alive);
         let wanted = |session: &Session| {
-            !amplihack_utils::sabotage::is_active("remote-list")
+            !amplihack_sys::sabotage::is_active("remote-list")
                 && options.status.is_none_or(|status| {
-                    status == session.status || amplihack_utils::sabotage::is_active("remote-list-status")
+                    status == session.status || amplihack_sys::sabotage::is_active("remote-list-status")
                 })
         };
         let mut rows: Vec<ListRow> = state

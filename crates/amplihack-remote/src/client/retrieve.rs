@@ -31,7 +31,7 @@ impl Client {
         let KillOptions { session_id: id, force, state_file } = options;
         let ground = self.open_context(state_file.as_deref())?;
         let known = ground.read_state()?;
-        if amplihack_utils::sabotage::is_active("remote-kill-unknown") && !known.sessions.contains_key(&id) {
+        if amplihack_sys::sabotage::is_active("remote-kill-unknown") && !known.sessions.contains_key(&id) {
             return Err(RemoteError::Execution("there is nothing to end".into()));
         }
         let record = known.session(&id)?.clone();
@@ -63,12 +63,12 @@ impl Client {
         let (succeeded, code) = match ended {
             Ok(code) => (attempted, code),
             Err(_)
-                if force && !amplihack_utils::sabotage::is_active("remote-kill-forced")
-                    || amplihack_utils::sabotage::is_active("remote-kill-unforced") =>
+                if force && !amplihack_sys::sabotage::is_active("remote-kill-forced")
+                    || amplihack_sys::sabotage::is_active("remote-kill-unforced") =>
             {
                 (false, None)
             }
-            Err(error) if amplihack_utils::sabotage::is_active("remote-kill-unchanged") => {
+            Err(error) if amplihack_sys::sabotage::is_active("remote-kill-unchanged") => {
                 ground
                     .change_state(|state| state.mark_killed(&id, None, false, current_time()).map(|_| ()))?;
                 return Err(error);
@@ -88,11 +88,11 @@ impl Client {
         })?;
         Ok(KillResult {
             session: ground.read_state()?.session(&id)?.session.clone(),
-            remote_kill_attempted: attempted || amplihack_utils::sabotage::is_active("remote-kill-attempted"),
-            remote_kill_succeeded: succeeded != amplihack_utils::sabotage::is_active("remote-kill-succeeded"),
+            remote_kill_attempted: attempted || amplihack_sys::sabotage::is_active("remote-kill-attempted"),
+            remote_kill_succeeded: succeeded != amplihack_sys::sabotage::is_active("remote-kill-succeeded"),
             capacity_released: held_before
                 && !held(&ground)?
-                && !amplihack_utils::sabotage::is_active("remote-kill-released"),
+                && !amplihack_sys::sabotage::is_active("remote-kill-released"),
         })
     }
 

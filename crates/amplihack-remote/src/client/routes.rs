@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use amplihack_agent::lookup::on_path;
 use amplihack_agent::{AgentBinary, agent_profile};
-use amplihack_utils::env::Env;
+use amplihack_config::env::Env;
 use async_trait::async_trait;
 
 use crate::backend::Backend;
@@ -116,7 +116,7 @@ impl MachineRoutes {
         output: Option<&Path>,
         limit: Duration,
     ) -> Result<CommandOutput, RemoteError> {
-        let mut command = Command::new(if amplihack_utils::sabotage::is_active("remote-azlin-program") {
+        let mut command = Command::new(if amplihack_sys::sabotage::is_active("remote-azlin-program") {
             "false"
         } else {
             "azlin"

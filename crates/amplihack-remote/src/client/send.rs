@@ -1,6 +1,6 @@
 //! Transfer of a package to a machine, once, and of each session; every step is written down before it is done.
 
-use amplihack_utils::secret::Secret;
+use amplihack_config::secret::Secret;
 
 use crate::backend::Backend;
 use crate::client::Client;

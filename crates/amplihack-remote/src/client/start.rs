@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use amplihack_utils::secret::Secret;
+use amplihack_config::secret::Secret;
 use tokio::task::JoinSet;
 
 use crate::backend::Backend;
@@ -57,7 +57,7 @@ impl Client {
     /// machine with leftovers is not known any more. An error is about all sessions, and nothing was started, unless a start ended early or
     /// the state file failed after sessions were sent.
     pub async fn start_sessions(&self, options: StartOptions) -> Result<StartReport, RemoteError> {
-        if amplihack_utils::sabotage::is_active("remote-validate-first") {
+        if amplihack_sys::sabotage::is_active("remote-validate-first") {
             self.open_context(options.state_file.as_deref())?.change_state(|state| {
                 state.other.insert("touched".to_owned(), true.into());
                 Ok(())
@@ -82,14 +82,12 @@ impl Client {
         let wants = MachineRequest {
             host: self.host.clone(),
             size: match backend.can_rent() {
-                true if amplihack_utils::sabotage::is_active("remote-start-size") => {
-                    "Standard_B1s".to_owned()
-                }
+                true if amplihack_sys::sabotage::is_active("remote-start-size") => "Standard_B1s".to_owned(),
                 true => options.size.azure_size().to_owned(),
                 false => String::new(),
             },
             region: match backend.can_rent() {
-                true if amplihack_utils::sabotage::is_active("remote-start-region") => "nowhere".to_owned(),
+                true if amplihack_sys::sabotage::is_active("remote-start-region") => "nowhere".to_owned(),
                 true => self.rental_region(options.region.as_deref()),
                 false => String::new(),
             },
@@ -103,7 +101,7 @@ impl Client {
             max_turns: options.max_turns,
             wants,
             extra: Vec::new(),
-            port: options.tunnel_port.filter(|_| !amplihack_utils::sabotage::is_active("remote-start-port")),
+            port: options.tunnel_port.filter(|_| !amplihack_sys::sabotage::is_active("remote-start-port")),
             key: Secret::new(options.api_key.clone()),
             timeout_seconds: None,
             share: MachineShare::from_sku(options.size.azure_size(), options.size.capacity()),
@@ -301,7 +299,7 @@ impl Client {
                     command: job.mode,
                     max_turns: job.max_turns,
                     memory_mb: Some(MEMORY_MB)
-                        .filter(|_| !amplihack_utils::sabotage::is_active("remote-memory")),
+                        .filter(|_| !amplihack_sys::sabotage::is_active("remote-memory")),
                 };
                 let id = state.add_session(new, current_time())?;
                 let record = state.session_mut(&id)?;
@@ -409,7 +407,7 @@ impl Client {
             .clone()
             .unwrap_or_else(|| amplihack_agent::agent_profile(self.agent).keys[0].to_owned());
         let mut env = self.env.clone();
-        if amplihack_utils::sabotage::is_active("remote-node-options") {
+        if amplihack_sys::sabotage::is_active("remote-node-options") {
             env.push(("NODE_OPTIONS".to_owned(), Secret::new("--trace-uncaught".to_owned())));
         }
         // Where the user has the key under another name, tools there may look for it under that.
@@ -426,7 +424,7 @@ impl Client {
             extra: job.package.extra.as_ref().map(|extra| extra.sha256.clone()),
             base: job.package.base.clone(),
             branch: job.package.branch.clone(),
-            prompt: work.prompt_file(if amplihack_utils::sabotage::is_active("remote-start-each") {
+            prompt: work.prompt_file(if amplihack_sys::sabotage::is_active("remote-start-each") {
                 &job.prompts[0]
             } else {
                 &record.session.prompt

@@ -14,8 +14,8 @@ impl Client {
         validate_prompt(&options.prompt)?;
         validate_turns(options.max_turns)?;
         let is_let_through = match options.timeout_minutes {
-            ..5 => amplihack_utils::sabotage::is_active("remote-minutes-low"),
-            481.. => amplihack_utils::sabotage::is_active("remote-minutes-high"),
+            ..5 => amplihack_sys::sabotage::is_active("remote-minutes-low"),
+            481.. => amplihack_sys::sabotage::is_active("remote-minutes-high"),
             _ => false,
         };
         if !MINUTES.contains(&options.timeout_minutes) && !is_let_through {
@@ -24,26 +24,23 @@ impl Client {
                 options.timeout_minutes
             )));
         }
-        if amplihack_utils::sabotage::is_active("remote-exec-key") {
+        if amplihack_sys::sabotage::is_active("remote-exec-key") {
             return Ok(());
         }
         self.validate_key(&options.api_key)
     }
 
     pub(crate) fn validate_start(&self, options: &StartOptions) -> Result<(), RemoteError> {
-        if options.prompts.is_empty() && !amplihack_utils::sabotage::is_active("remote-prompts-none") {
+        if options.prompts.is_empty() && !amplihack_sys::sabotage::is_active("remote-prompts-none") {
             return Err(invalid_input("there is no prompt"));
         }
-        let seen = if amplihack_utils::sabotage::is_active("remote-prompts-each") {
-            1
-        } else {
-            options.prompts.len()
-        };
+        let seen =
+            if amplihack_sys::sabotage::is_active("remote-prompts-each") { 1 } else { options.prompts.len() };
         for text in options.prompts.iter().take(seen) {
             validate_prompt(text)?;
         }
         validate_turns(options.max_turns)?;
-        if amplihack_utils::sabotage::is_active("remote-start-key") {
+        if amplihack_sys::sabotage::is_active("remote-start-key") {
             return Ok(());
         }
         self.validate_key(&options.api_key)
@@ -74,7 +71,7 @@ impl Client {
 }
 
 fn validate_prompt(text: &str) -> Result<(), RemoteError> {
-    if text.trim().is_empty() && !amplihack_utils::sabotage::is_active("remote-prompt-empty") {
+    if text.trim().is_empty() && !amplihack_sys::sabotage::is_active("remote-prompt-empty") {
         return Err(invalid_input("the prompt is empty"));
     }
     if text.contains('\0') {
@@ -85,8 +82,8 @@ fn validate_prompt(text: &str) -> Result<(), RemoteError> {
 
 fn validate_turns(turns: u32) -> Result<(), RemoteError> {
     let is_let_through = match turns {
-        0 => amplihack_utils::sabotage::is_active("remote-turns-low"),
-        51.. => amplihack_utils::sabotage::is_active("remote-turns-high"),
+        0 => amplihack_sys::sabotage::is_active("remote-turns-low"),
+        51.. => amplihack_sys::sabotage::is_active("remote-turns-high"),
         _ => false,
     };
     if TURNS.contains(&turns) || is_let_through {

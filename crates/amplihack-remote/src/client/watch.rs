@@ -43,7 +43,7 @@ impl Client {
     pub async fn capture_output(&self, options: OutputOptions) -> Result<SessionOutput, RemoteError> {
         let ground = self.open_context(options.state_file.as_deref())?;
         let known = ground.read_state()?;
-        if amplihack_utils::sabotage::is_active("remote-output-unknown")
+        if amplihack_sys::sabotage::is_active("remote-output-unknown")
             && !known.sessions.contains_key(&options.session_id)
         {
             return Err(RemoteError::Execution("nothing was written".into()));
@@ -54,7 +54,7 @@ impl Client {
         if state == FarState::Absent {
             return Err(removed_error(&record));
         }
-        let lines = if amplihack_utils::sabotage::is_active("remote-output-lines") {
+        let lines = if amplihack_sys::sabotage::is_active("remote-output-lines") {
             1000
         } else {
             usize::try_from(options.lines).unwrap_or(usize::MAX)
@@ -121,7 +121,7 @@ impl Client {
                     heard = Instant::now();
                     from += bytes.len() as u64;
                     let bytes =
-                        if amplihack_utils::sabotage::is_active("remote-log") { Vec::new() } else { bytes };
+                        if amplihack_sys::sabotage::is_active("remote-log") { Vec::new() } else { bytes };
                     show(&bytes).map_err(|error| {
                         RemoteError::Execution(
                             format!("the session's output could not be shown: {error}").into(),

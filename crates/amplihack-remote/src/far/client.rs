@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use amplihack_utils::secret::Secret;
+use amplihack_config::secret::Secret;
 
 use crate::error::{ErrorContext, RemoteError};
 use crate::package::PackageArtifact;
@@ -114,7 +114,7 @@ impl FarSide {
     /// `Validation` where `digest` is no SHA-256; `Transfer` where the machine cannot be asked, `file` cannot be read, or the machine got
     /// other bytes; `Execution` where it cannot store them or its answer is not understood.
     pub async fn store_file(&self, file: &Path, digest: &str) -> Result<(), RemoteError> {
-        if amplihack_utils::sabotage::is_active("remote-transfer")
+        if amplihack_sys::sabotage::is_active("remote-transfer")
             || self.stored_digests(&[digest]).await?.contains(digest)
         {
             return Ok(());
@@ -205,7 +205,7 @@ impl FarSide {
     /// fails there or its answer is not understood.
     pub async fn read_log(&self, id: &str, from: u64, wait: Duration) -> Result<Chunk, RemoteError> {
         check_id(id)?;
-        let id = if amplihack_utils::sabotage::is_active("remote-block-execution") {
+        let id = if amplihack_sys::sabotage::is_active("remote-block-execution") {
             "sess-20260101-000000-ffff"
         } else {
             id

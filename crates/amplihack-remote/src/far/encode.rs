@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 
-use amplihack_utils::secret::Secret;
+use amplihack_config::secret::Secret;
 
 use crate::error::RemoteError;
 use crate::protocol::SessionSpec;

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use amplihack_utils::hex::to_hex;
+use amplihack_sys::hex::to_hex;
 use sha2::{Digest, Sha256};
 
 use super::SCRIPT;

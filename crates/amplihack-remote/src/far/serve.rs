@@ -15,8 +15,8 @@ use std::ffi::OsString;
 use std::io::{Read, Write};
 use std::process::Command;
 
+use amplihack_config::env::Env;
 use amplihack_session::become_program;
-use amplihack_utils::env::Env;
 use rustix::fs::Mode;
 
 use self::context::{RunnerContext, RunnerFault, RunnerResult, fail_verb, parse_number};

@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use amplihack_utils::hex::to_hex;
+use amplihack_sys::hex::to_hex;
 use sha2::{Digest, Sha256};
 
 use super::digest::PackageArtifact;

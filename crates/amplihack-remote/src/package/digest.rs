@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use amplihack_utils::hex::to_hex;
+use amplihack_sys::hex::to_hex;
 use sha2::{Digest, Sha256};
 
 /// A file to be sent.

@@ -14,9 +14,9 @@ use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
+use amplihack_config::env::Env;
 use amplihack_secrets::AllowedSecrets;
-use amplihack_utils::env::Env;
-use amplihack_utils::fs::{create_private_dir, read_regular};
+use amplihack_sys::fs::{create_private_dir, read_regular};
 
 pub use changes::LeftOut;
 pub use digest::PackageArtifact;
@@ -124,7 +124,7 @@ async fn build_package(options: PackageOptions<'_>) -> Result<SessionPackage, Er
     bundle::forget_unused(options.directory);
     let have = bundle::known_commits(
         &repository,
-        if amplihack_utils::sabotage::is_active("remote-block-packaging") { &[] } else { options.have },
+        if amplihack_sys::sabotage::is_active("remote-block-packaging") { &[] } else { options.have },
     )
     .await?;
     let gathered = changes::gather_extra(&repository, options.include_dirty, options.send_keys).await?;

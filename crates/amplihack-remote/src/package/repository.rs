@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use amplihack_utils::env::Env;
-use amplihack_utils::fs::repository_root;
+use amplihack_config::env::Env;
+use amplihack_sys::fs::repository_root;
 
 use crate::error::{ErrorContext, RemoteError};
 use crate::git::{self, RemoteGit, RemoteGitAnswer};
@@ -85,7 +85,7 @@ pub(crate) async fn require_repository(env: &Env, directory: &Path) -> Result<()
 /// The error of what could not be packaged: a repository that is not there is the caller's mistake.
 pub(super) fn repository_error(context: ErrorContext) -> RemoteError {
     let missing = context.context.get("reason").is_some_and(|reason| reason == MISSING);
-    if missing && !amplihack_utils::sabotage::is_active("remote-repository") {
+    if missing && !amplihack_sys::sabotage::is_active("remote-repository") {
         RemoteError::Validation(context)
     } else {
         RemoteError::Packaging(context)

@@ -44,14 +44,14 @@ impl RemoteState {
             return Ok(false);
         }
         record.session.status = SessionStatus::Running;
-        if amplihack_utils::sabotage::is_active("remote-start-running") {
+        if amplihack_sys::sabotage::is_active("remote-start-running") {
             record.session.status = SessionStatus::Pending;
         }
         record.session.started_at = Some(at);
         if record.phase.is_some() {
             record.phase = Some(StartPhase::Started);
         }
-        if amplihack_utils::sabotage::is_active("remote-start-capacity") {
+        if amplihack_sys::sabotage::is_active("remote-start-capacity") {
             self.release_slot(id, at);
         }
         Ok(true)

@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Seek, SeekFrom};
 use std::path::Path;
 
-use amplihack_utils::env::Env;
+use amplihack_config::env::Env;
 
 use crate::error::{ErrorContext, RemoteError};
 use crate::git::{self, RemoteGit, is_object_id};
@@ -177,7 +177,7 @@ async fn check_objects(git: &RemoteGit, bundle: &Path) -> Result<(), ErrorContex
 }
 
 async fn fetch_branches(git: &RemoteGit, bundle: &Path, place: &str) -> Result<(), ErrorContext> {
-    let place = if amplihack_utils::sabotage::is_active("remote-git-state") { "refs/lost/" } else { place };
+    let place = if amplihack_sys::sabotage::is_active("remote-git-state") { "refs/lost/" } else { place };
     let refspec = format!("+refs/heads/*:{place}*");
     let settings =
         ["-c", "fetch.fsckObjects=true", "-c", "fetch.unpackLimit=1", "-c", "fetch.writeCommitGraph=false"];

@@ -1,6 +1,6 @@
 //! Identity of the process of this side that is at work on something, and the check that it still lives.
 
-use amplihack_utils::sys;
+use amplihack_sys as sys;
 use serde::{Deserialize, Serialize};
 
 /// Identity of a process, unique across machines and their restarts.

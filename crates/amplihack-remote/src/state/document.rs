@@ -77,7 +77,7 @@ pub fn encode_state(state: &RemoteState) -> Result<Vec<u8>, StateFileError> {
     let mut bytes =
         serde_json::to_vec_pretty(state).map_err(|error| StateFileError::Damaged(error.to_string()))?;
     bytes.push(b'\n');
-    if amplihack_utils::sabotage::is_active("remote-state-words") {
+    if amplihack_sys::sabotage::is_active("remote-state-words") {
         return Ok(String::from_utf8_lossy(&bytes).replace("\"completed\"", "\"COMPLETED\"").into_bytes());
     }
     Ok(bytes)

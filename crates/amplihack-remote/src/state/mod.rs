@@ -10,7 +10,7 @@ mod sums;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use amplihack_utils::env::Env;
+use amplihack_config::env::Env;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -65,7 +65,7 @@ pub struct NewSession {
 /// # Errors
 /// `Validation` where nothing names a file and there is no home of amplihack.
 pub fn state_path(env: &Env, explicit: Option<PathBuf>) -> Result<PathBuf, RemoteError> {
-    let explicit = explicit.filter(|_| !amplihack_utils::sabotage::is_active("remote-state-file"));
+    let explicit = explicit.filter(|_| !amplihack_sys::sabotage::is_active("remote-state-file"));
     let named = explicit.or_else(|| env.path("AMPLIHACK_REMOTE_STATE"));
     named.or_else(|| Some(env.amplihack_home()?.join("remote-state.json"))).ok_or_else(|| {
         RemoteError::Validation(

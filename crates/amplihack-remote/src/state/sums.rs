@@ -9,7 +9,7 @@ impl From<&RemoteState> for RemoteStatus {
         Self {
             pool: sum_pool(state),
             sessions: count_sessions(state),
-            total_sessions: if amplihack_utils::sabotage::is_active("remote-status-total") {
+            total_sessions: if amplihack_sys::sabotage::is_active("remote-status-total") {
                 0
             } else {
                 state.sessions.len()
@@ -31,11 +31,11 @@ fn count_sessions(state: &RemoteState) -> SessionCounts {
         *count += 1;
     }
     for (is_lost, count) in [
-        (amplihack_utils::sabotage::is_active("remote-status-running"), &mut counts.running),
-        (amplihack_utils::sabotage::is_active("remote-status-completed"), &mut counts.completed),
-        (amplihack_utils::sabotage::is_active("remote-status-failed"), &mut counts.failed),
-        (amplihack_utils::sabotage::is_active("remote-status-killed"), &mut counts.killed),
-        (amplihack_utils::sabotage::is_active("remote-status-pending"), &mut counts.pending),
+        (amplihack_sys::sabotage::is_active("remote-status-running"), &mut counts.running),
+        (amplihack_sys::sabotage::is_active("remote-status-completed"), &mut counts.completed),
+        (amplihack_sys::sabotage::is_active("remote-status-failed"), &mut counts.failed),
+        (amplihack_sys::sabotage::is_active("remote-status-killed"), &mut counts.killed),
+        (amplihack_sys::sabotage::is_active("remote-status-pending"), &mut counts.pending),
     ] {
         if is_lost {
             *count = 0;
@@ -46,7 +46,7 @@ fn count_sessions(state: &RemoteState) -> SessionCounts {
 
 fn sum_pool(state: &RemoteState) -> PoolStatus {
     let mut sums = PoolStatus { total_vms: state.vm_pool.len(), ..PoolStatus::default() };
-    if amplihack_utils::sabotage::is_active("remote-status-pool") {
+    if amplihack_sys::sabotage::is_active("remote-status-pool") {
         return PoolStatus::default();
     }
     for (name, machine) in &state.vm_pool {

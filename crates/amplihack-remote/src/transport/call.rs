@@ -6,9 +6,9 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
+use amplihack_config::env::Env;
+use amplihack_config::secret::is_secret_name;
 use amplihack_session::{ChildInput, ChildOutput, Deadlines, EndCause, RunSpec, run_to_end};
-use amplihack_utils::env::Env;
-use amplihack_utils::secret::is_secret_name;
 
 use crate::error::{ErrorContext, RemoteError};
 use crate::runner::CommandOutput;
@@ -84,7 +84,7 @@ pub(crate) async fn run_command(
 
 #[cfg(test)]
 mod tests {
-    use amplihack_utils::env::Env;
+    use amplihack_config::env::Env;
 
     use super::without_secrets;
 

@@ -4,8 +4,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use amplihack_utils::env::Env;
-use amplihack_utils::hex::to_hex;
+use amplihack_config::env::Env;
+use amplihack_sys::hex::to_hex;
 use sha2::{Digest, Sha256};
 
 /// The longest name of a socket, without its end.

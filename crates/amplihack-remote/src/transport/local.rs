@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use amplihack_utils::env::Env;
+use amplihack_config::env::Env;
 use async_trait::async_trait;
 
 use super::call::{LIMIT, LONG_LIMIT, run_command, without_secrets};

@@ -6,8 +6,8 @@ use std::process::Command;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use amplihack_utils::env::Env;
-use amplihack_utils::fs::create_private_dir;
+use amplihack_config::env::Env;
+use amplihack_sys::fs::create_private_dir;
 use async_trait::async_trait;
 use tokio::sync::Semaphore;
 

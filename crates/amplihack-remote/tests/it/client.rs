@@ -6,9 +6,9 @@ use amplihack_remote::{
     Backend, Client, CommandMode, ExecOptions, KillOptions, ListOptions, OutputOptions, RemoteError,
     SessionStatus, StartOptions, StatusOptions, VMOptions, VMSize,
 };
+use amplihack_sys::error::ErrorExplanation;
 use amplihack_testkit::Sandbox;
 use amplihack_testkit::procs::Sweep;
-use amplihack_utils::error::ErrorExplanation;
 
 /// What runs on the far side instead of amplihack: it shows its prompt and its key, works, and ends as the prompt says.
 const AMPLIHACK: &str = r#"#!/bin/sh

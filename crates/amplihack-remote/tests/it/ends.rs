@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use amplihack_config::secret::Secret;
 use amplihack_remote::RemoteError;
 use amplihack_remote::protocol::{Claim, FarState};
 use amplihack_testkit::procs;
-use amplihack_utils::secret::Secret;
 use tokio::task::JoinSet;
 
 use crate::support::{PATIENCE, Place, id, places};

@@ -5,10 +5,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use amplihack_config::secret::Secret;
 use amplihack_remote::LocalRunner;
 use amplihack_remote::far::FarSide;
 use amplihack_remote::protocol::{Claim, FarState};
-use amplihack_utils::secret::Secret;
 use tokio::task::JoinSet;
 
 use crate::support::{PATIENCE, Place};

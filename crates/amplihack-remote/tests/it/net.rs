@@ -5,13 +5,13 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
+use amplihack_config::env::Env;
+use amplihack_config::secret::Secret;
 use amplihack_remote::far::FarSide;
 use amplihack_remote::protocol::{Claim, FarState};
 use amplihack_remote::{RemoteError, SshDestination, SshRunner};
 use amplihack_testkit::Network;
 use amplihack_testkit::slurm::Slurm;
-use amplihack_utils::env::Env;
-use amplihack_utils::secret::Secret;
 
 use crate::support::{PATIENCE, Place, id, places};
 

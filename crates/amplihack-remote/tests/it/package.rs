@@ -7,10 +7,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
+use amplihack_config::env::Env;
 use amplihack_remote::RemoteError;
 use amplihack_remote::package::{PackageOptions, SessionPackage};
 use amplihack_testkit::Run;
-use amplihack_utils::env::Env;
 
 use crate::far::{Here, names, token};
 

@@ -4,8 +4,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 use std::time::Duration;
 
+use amplihack_config::secret::Secret;
 use amplihack_remote::protocol::{Claim, FarState};
-use amplihack_utils::secret::Secret;
 
 use crate::support::{Place, files_with, id, places};
 

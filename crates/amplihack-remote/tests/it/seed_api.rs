@@ -161,7 +161,7 @@ fn a_manager_keeps_sessions_in_the_documented_form() {
 
 #[test]
 fn errors_map_to_the_documented_codes() {
-    use amplihack_utils::error::ErrorExplanation;
+    use amplihack_sys::error::ErrorExplanation;
     let context = || ErrorContext::new("why");
     for error in [
         RemoteError::Packaging(context()),

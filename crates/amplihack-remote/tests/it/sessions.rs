@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use amplihack_config::secret::Secret;
 use amplihack_remote::far::FarSide;
 use amplihack_remote::protocol::{Claim, FarState};
 use amplihack_remote::{LocalRunner, RemoteError};
 use amplihack_testkit::procs::ArgvWatch;
-use amplihack_utils::secret::Secret;
 use tokio::task::JoinSet;
 
 use crate::support::{Chatty, PATIENCE, digest, files_with, id, places};

@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use amplihack_config::env::Env;
+use amplihack_config::secret::Secret;
 use amplihack_remote::far::FarSide;
 use amplihack_remote::protocol::{Claim, FarState};
 use amplihack_remote::{RemoteCommandRunner, SshDestination, SshRunner};
 use amplihack_testkit::sshd::Sshd;
-use amplihack_utils::env::Env;
-use amplihack_utils::secret::Secret;
 use tokio::task::JoinSet;
 
 use crate::support::{PATIENCE, Place, digest, places};

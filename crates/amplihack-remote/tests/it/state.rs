@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use amplihack_remote::state::{ClientProcess, MachineAdmission, PoolMachine, VmRecord, decode_state};
 use amplihack_remote::{RemoteError, RemoteStatus, SessionManager, SessionStatus, state_lock};
-use amplihack_utils::error::ErrorExplanation;
+use amplihack_sys::error::ErrorExplanation;
 use proptest::prelude::*;
 
 fn fixture(name: &str) -> PathBuf {

@@ -6,12 +6,12 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use amplihack_config::env::Env;
 use amplihack_remote::pool::{MachineRequest, NewMachinePlan, PoolObservations};
 use amplihack_remote::state::{
     BackendKind, ClientProcess, NewSession, PoolMachine, RemoteState, StartPhase, VmRecord,
 };
 use amplihack_remote::{CommandMode, RemoteError, SessionManager, state_lock};
-use amplihack_utils::env::Env;
 use jiff::Timestamp;
 
 const FILE: &str = "STATE_CROWD_FILE";

@@ -5,12 +5,12 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use amplihack_config::env::Env;
 use amplihack_remote::far::FarSide;
 use amplihack_remote::protocol::{FarState, Observed, SessionSpec};
 use amplihack_remote::{LocalRunner, RemoteCommandRunner};
+use amplihack_sys::hex::to_hex;
 use amplihack_testkit::procs::Sweep;
-use amplihack_utils::env::Env;
-use amplihack_utils::hex::to_hex;
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 

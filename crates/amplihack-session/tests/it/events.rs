@@ -222,7 +222,7 @@ fn five_hundred_runs_at_once_end_without_a_thread_each() {
         most
     });
     assert!(most <= before + 12, "{most} threads, {before} before");
-    let zombies = amplihack_utils::sys::list_processes().unwrap().into_iter();
+    let zombies = amplihack_sys::list_processes().unwrap().into_iter();
     let own = std::process::id();
     assert_eq!(zombies.filter(|proc| proc.ppid == own && proc.dead).count(), 0);
 }
@@ -231,7 +231,7 @@ fn five_hundred_runs_at_once_end_without_a_thread_each() {
 #[test]
 fn a_run_that_was_lost_has_no_end_to_wait_for() {
     let home = tempfile::tempdir().unwrap();
-    let id = amplihack_utils::launcher_context::new_session_id().unwrap();
+    let id = amplihack_config::launcher_context::new_session_id().unwrap();
     let record = RunRecord::from_this_process(AgentBinary::Claude, home.path());
     let journal = Journal::create(home.path(), &id, record).unwrap();
     // The record is written again when the session begins: a directory in its place does not let it.

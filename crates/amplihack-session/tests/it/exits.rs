@@ -4,7 +4,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use amplihack_session::{ChildOutput, EndCause, ProcessExit, RunError, RunSpec, probe_program, run_blocking};
-use amplihack_utils::error::{ErrorExplanation, ExitKind};
+use amplihack_sys::error::{ErrorExplanation, ExitKind};
 
 use crate::support::{block_on, run, run_clean, sh, spec, text};
 

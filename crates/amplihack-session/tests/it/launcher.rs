@@ -4,9 +4,9 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use amplihack_config::env::Env;
 use amplihack_session::{ChildOutput, InterruptSignals, RunSpec, TerminalMode, run_to_end};
-use amplihack_utils::env::Env;
-use amplihack_utils::sys::{self, Signal};
+use amplihack_sys::{self as sys, Signal};
 
 use crate::support::{LONG, block_on, mark, marked, sh, wait_until};
 

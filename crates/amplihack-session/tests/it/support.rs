@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use amplihack_session::{ChildOutput, ProcessOutput, RunSpec, run_to_end};
-use amplihack_utils::sys;
+use amplihack_sys as sys;
 
 /// Long enough that nothing ends by itself, short enough that nothing stays for ever.
 pub(crate) const LONG: &str = "sleep 47";

@@ -4,7 +4,7 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use amplihack_session::{AgentRun, EndCause, ProcessExit, RunSpec};
-use amplihack_utils::sys;
+use amplihack_sys as sys;
 
 use crate::support::{LONG, block_on, mark, run_clean, sh, spec, tagged, text, wait_until};
 

@@ -7,7 +7,7 @@ use std::process::Command;
 use std::thread::sleep;
 use std::time::Duration;
 
-use amplihack_utils::env::Env;
+use amplihack_config::env::Env;
 use serde_json::{Value, json};
 
 use super::grammar::{self, ParsedAzlinCall, Refusal};

@@ -6,10 +6,10 @@
 use std::io::{self, IsTerminal, Read, Write};
 use std::process::ExitCode;
 
+use amplihack_config::env::Env;
 use amplihack_testkit::amplifier::{Accepted, AmplifierCall, read};
 use amplihack_testkit::record::append_line;
 use amplihack_testkit::{Bytes, Record};
-use amplihack_utils::env::Env;
 
 fn main() -> ExitCode {
     match answer(&Env::from_process()) {

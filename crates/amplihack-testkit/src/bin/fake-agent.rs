@@ -11,11 +11,11 @@ use std::process::{ChildStdout, Command, ExitCode, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use amplihack_config::env::Env;
 use amplihack_testkit::hooked::FakeHooks;
 use amplihack_testkit::procs;
 use amplihack_testkit::record::{self, Record, StdinKind};
 use amplihack_testkit::script::{Child, Kind, Script, StdinPlan, Step};
-use amplihack_utils::env::Env;
 use rustix::process::{Signal, getpid, kill_process, setsid};
 
 /// First argument of a left-behind process: `--fake-agent-child KIND MILLISECONDS MARKER`.

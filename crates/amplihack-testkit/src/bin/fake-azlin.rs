@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use amplihack_utils::env::Env;
+use amplihack_config::env::Env;
 
 fn main() -> ExitCode {
     let args: Vec<String> =

@@ -10,7 +10,7 @@ use std::io::Write;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use amplihack_utils::env::Env;
+use amplihack_config::env::Env;
 
 fn main() -> ExitCode {
     let env = Env::from_process();

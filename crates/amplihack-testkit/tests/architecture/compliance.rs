@@ -85,7 +85,7 @@ fn every_promise_can_be_broken() {
 /// Names that shipped code asks for, with the places that do not give one as a literal.
 fn asked() -> (BTreeSet<String>, Vec<String>) {
     let (mut names, mut unclear) = (BTreeSet::new(), Vec::new());
-    let is_own = |source: &Source| source.is_in("crates/amplihack-utils/src/sabotage.rs");
+    let is_own = |source: &Source| source.is_in("crates/amplihack-sys/src/sabotage.rs");
     for source in sources().iter().filter(|source| source.ships() && !is_own(source)) {
         // Strings are blank in the code, at the same bytes as in the text.
         for (at, call) in source.code.match_indices("is_active(") {
@@ -125,25 +125,25 @@ fn no_shipped_program_has_faults() {
     // The feature is off by default, no crate turns it on for another, and an optimized build with it does not compile.
     let mut breaches = Vec::new();
     let manifests = crate::tracked().into_iter().filter(|path| path.ends_with("Cargo.toml"));
-    for manifest in manifests.filter(|path| path != Path::new("crates/amplihack-utils/Cargo.toml")) {
+    for manifest in manifests.filter(|path| path != Path::new("crates/amplihack-sys/Cargo.toml")) {
         if read(&manifest).contains("sabotage") {
             breaches.push(format!("{} names the feature", manifest.display()));
         }
     }
     let metadata = crate::crates::metadata();
     let packages = metadata["packages"].as_array().expect("packages");
-    let utils = packages.iter().find(|package| package["name"] == "amplihack-utils").expect("utils");
+    let sys = packages.iter().find(|package| package["name"] == "amplihack-sys").expect("amplihack-sys");
     // The other one is for a program of `cargo xtask dist` that looks at programs.
-    assert_eq!(utils["features"], serde_json::json!({ "sabotage": [], "first-calls": [] }));
+    assert_eq!(sys["features"], serde_json::json!({ "sabotage": [], "first-calls": [] }));
     for source in
-        sources().iter().filter(|source| source.text.contains(concat!("amplihack-utils", "/sabotage")))
+        sources().iter().filter(|source| source.text.contains(concat!("amplihack-sys", "/sabotage")))
     {
         if !source.is_in("xtask/src/compliance/build.rs") {
             breaches.push(format!("{} builds with the feature", source.path.display()));
         }
     }
     none("the feature `sabotage` is used outside of `cargo xtask compliance`", breaches);
-    let module = read(Path::new("crates/amplihack-utils/src/sabotage.rs"));
+    let module = read(Path::new("crates/amplihack-sys/src/sabotage.rs"));
     assert!(module.contains("#[cfg(all(feature = \"sabotage\", not(debug_assertions)))]\ncompile_error!("));
     let workspace = read(Path::new("Cargo.toml"));
     for profile in ["release", "dist", "hook"] {

@@ -54,21 +54,42 @@ fn files_stay_short() {
     assert!(median <= MEDIAN, "half of the Rust files are longer than {median} lines");
 }
 
+/// The ground crates, whose modules are listed, and the names that the seeds give to some of them.
+const GROUND: &[&str] = &["amplihack-sys", "amplihack-config"];
+
 #[test]
-fn utils_is_a_closed_list() {
-    let modules = |text: &str| -> BTreeSet<String> {
-        let names = text.lines().filter_map(|line| line.strip_prefix("pub mod ")?.strip_suffix(';'));
-        names.map(str::to_owned).collect()
+fn the_ground_crates_are_closed_lists() {
+    let modules = |name: &str| -> BTreeSet<(String, String)> {
+        let text = read(format!("crates/{name}/src/lib.rs"));
+        let names = text.lines().filter_map(|line| {
+            line.strip_prefix("pub ").unwrap_or(line).strip_prefix("mod ")?.strip_suffix(';')
+        });
+        names.map(|module| (name.to_owned(), module.to_owned())).collect()
     };
     let document = read("ARCHITECTURE.md");
     let section =
-        document.split("## The modules of utils").nth(1).and_then(|rest| rest.split("\n## ").next());
-    let rows = section.expect("ARCHITECTURE.md lists the modules of utils").lines();
-    let listed: BTreeSet<String> = rows
-        .filter_map(|row| row.strip_prefix("| `")?.split_once('`'))
-        .map(|(name, _)| name.to_owned())
+        document.split("## The modules of the ground").nth(1).and_then(|rest| rest.split("\n## ").next());
+    let rows = section.expect("ARCHITECTURE.md lists the modules of the ground").lines();
+    let listed: BTreeSet<(String, String)> = rows
+        .filter_map(|row| {
+            let mut names = row.split('`').skip(1).step_by(2);
+            Some((names.next()?.to_owned(), names.next()?.to_owned())).filter(|_| row.starts_with("| `"))
+        })
         .collect();
-    assert_eq!(modules(&read("crates/amplihack-utils/src/lib.rs")), listed);
+    assert_eq!(GROUND.iter().flat_map(|name| modules(name)).collect::<BTreeSet<_>>(), listed);
+}
+
+#[test]
+fn utils_has_names_and_no_code() {
+    let text = read("crates/amplihack-utils/src/lib.rs");
+    let code: Vec<&str> = text.lines().filter(|line| !line.starts_with("//!") && !line.is_empty()).collect();
+    assert_eq!(code, ["pub use amplihack_config::{agent_binary, prompt_delivery};"]);
+    let users = tracked().into_iter().filter(|path| {
+        path.ends_with("Cargo.toml")
+            && !path.starts_with("crates/amplihack-utils")
+            && read(path).contains("amplihack-utils")
+    });
+    none("a crate uses the seeds' names", users.map(|path| path.display().to_string()));
 }
 
 #[test]

@@ -1,14 +1,21 @@
 //! Who alone may do what: rules that a search over the code keeps.
 
+use std::path::{Path, PathBuf};
+
 use crate::source::Source;
 use crate::{none, sources};
 
 /// The scripted agent plays an agent: it reads an agent's command line.
 pub(crate) const SCRIPTED_AGENT: &str = "crates/amplihack-probe/src/scripted";
-const SYS: &str = "crates/amplihack-utils/src/sys";
+/// The crate that may have `unsafe` code.
+const SYS: &str = "crates/amplihack-sys";
+/// Parts of it that end a process, and that start one.
+const SYS_ENDS: &[&str] = &["crates/amplihack-sys/src/last_words.rs"];
+const SYS_STARTS: &[&str] =
+    &["crates/amplihack-sys/src/capture.rs", "crates/amplihack-sys/src/first_calls.rs"];
 
-fn in_sys(source: &Source) -> bool {
-    source.is_in(SYS) || source.is_in("crates/amplihack-utils/src/sys.rs")
+fn is_one_of(source: &Source, files: &[&str]) -> bool {
+    files.iter().any(|file| source.is_in(file))
 }
 
 /// Places of `needles` in files that `may_not` have them.
@@ -19,8 +26,23 @@ pub(crate) fn places(may_not: impl Fn(&Source) -> bool, needles: &[&str]) -> Vec
 }
 
 #[test]
-fn unsafe_code_is_in_one_module() {
-    none("unsafe outside utils::sys", places(|source| !in_sys(source), &["unsafe"]));
+fn unsafe_code_is_in_one_crate() {
+    let outside = |source: &Source| !source.is_in(SYS);
+    // The second word lifts the lint that denies the first.
+    none("unsafe outside amplihack-sys", places(outside, &["unsafe", "unsafe_code"]));
+    assert!(!places(|source| source.is_in(SYS), &["unsafe"]).is_empty(), "the search finds none in {SYS}");
+
+    // The lints would also ask for documentation, which the programs of fuzz do without; the search looks at them too.
+    let takes_lints = |path: &PathBuf| path.ends_with("Cargo.toml") && !path.starts_with("fuzz");
+    let manifests = crate::tracked().into_iter().filter(takes_lints);
+    let crates = manifests.map(|path| (read(&path), path)).filter(|(text, _)| text.contains("[package]"));
+    let deviant = crates.filter(|(text, _)| !text.contains("[lints]\nworkspace = true"));
+    none("a crate does not take the workspace's lints", deviant.map(|(_, path)| path.display().to_string()));
+    assert!(read(Path::new("Cargo.toml")).contains("\nunsafe_code = \"deny\""), "the lint is on");
+}
+
+fn read(path: &Path) -> String {
+    std::fs::read_to_string(amplihack_testkit::workspace().join(path)).expect("a tracked file is there")
 }
 
 /// Crates that answer out of what they are given: text, and facts of the world that they ask for.
@@ -48,12 +70,13 @@ fn what_judges_opens_no_file() {
 
 #[test]
 fn only_main_ends_the_process() {
-    let may_not =
-        |source: &Source| !in_sys(source) && !source.path.ends_with("main.rs") && !source.is_test_or_build();
+    let may_not = |source: &Source| {
+        !is_one_of(source, SYS_ENDS) && !source.path.ends_with("main.rs") && !source.is_test_or_build()
+    };
     let ends = places(may_not, &["process::exit", "process::abort", "exit("]);
     // A method or a function of that name is no end of the process.
     let ends = ends.into_iter().filter(|line| !line.contains(".exit(") && !line.contains("fn exit("));
-    none("the process is ended outside main.rs and utils::sys", ends);
+    none("the process is ended outside main.rs and the last words", ends);
 }
 
 #[test]
@@ -75,15 +98,18 @@ fn the_environment_is_read_once_and_never_changed() {
     let reads = ["env::var", "env::var_os", "env::set_var", "env::remove_var"];
     none("the process environment is touched", places(|_| true, &reads));
     let snapshots = |source: &Source| {
-        !source.is_in("crates/amplihack-utils/src/env.rs") && !source.is_in("xtask/src/shell.rs")
+        !source.is_in("crates/amplihack-config/src/env.rs") && !source.is_in("xtask/src/shell.rs")
     };
-    none("the environment is read outside utils::env", places(snapshots, &["env::vars", "env::vars_os"]));
+    none(
+        "the environment is read outside amplihack_config::env",
+        places(snapshots, &["env::vars", "env::vars_os"]),
+    );
 }
 
 #[test]
 fn remote_sessions_have_no_python_part() {
     let shipped = crate::tracked().into_iter().filter(|path| path.starts_with("crates/amplihack-remote/src"));
-    let has_python = |path: &std::path::PathBuf| {
+    let has_python = |path: &PathBuf| {
         let bytes =
             std::fs::read(amplihack_testkit::workspace().join(path)).expect("a tracked file is there");
         path.extension().is_some_and(|end| end == "py")
@@ -97,7 +123,7 @@ fn remote_sessions_have_no_python_part() {
 fn there_is_one_enumeration_of_agents() {
     let found = places(|source| !source.is_test_or_build(), &["enum AgentBinary"]);
     assert_eq!(found.len(), 1, "{found:#?}");
-    assert!(found[0].starts_with("crates/amplihack-utils/src/agent_binary"), "{found:#?}");
+    assert!(found[0].starts_with("crates/amplihack-config/src/agent_binary"), "{found:#?}");
 }
 
 /// Who may name the variable that names the agent: whoever reads it past the resolver would have to. Others write it by
@@ -105,7 +131,7 @@ fn there_is_one_enumeration_of_agents() {
 #[test]
 fn the_variable_of_the_agent_in_charge_has_one_owner() {
     const OWNERS: [&str; 2] =
-        ["crates/amplihack-utils/src/agent_binary", "crates/amplihack-utils/src/env.rs"];
+        ["crates/amplihack-config/src/agent_binary", "crates/amplihack-config/src/env.rs"];
     let named = |source: &Source, name: &str| {
         if source.ships() { source.quoting_places(name) } else { Vec::new() }
     };
@@ -168,7 +194,7 @@ fn child_processes_have_one_owner() {
     let may_not = |source: &Source| {
         source.ships()
             && !source.is_in("crates/amplihack-session")
-            && !in_sys(source)
+            && !is_one_of(source, SYS_STARTS)
             && source.code.contains("Command")
     };
     none(

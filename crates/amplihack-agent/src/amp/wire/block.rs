@@ -201,13 +201,13 @@ fn read_block(cursor: &mut JsonCursor<'_>, nested: bool) -> Result<ContentBlock,
     }
     cursor.read_typed(|cursor, kind| match kind {
         Some("text") => read_text_block(cursor).map(ContentBlock::Text),
-        Some("thinking") if !nested && !amplihack_utils::sabotage::is_active("amp-wire-thinking") => {
+        Some("thinking") if !nested && !amplihack_sys::sabotage::is_active("amp-wire-thinking") => {
             read_thinking_block(cursor).map(ContentBlock::Thinking)
         }
-        Some("tool_use") if !nested && !amplihack_utils::sabotage::is_active("amp-wire-tool-use") => {
+        Some("tool_use") if !nested && !amplihack_sys::sabotage::is_active("amp-wire-tool-use") => {
             tool_use(cursor).map(ContentBlock::ToolUse)
         }
-        Some("tool_result") if !nested && !amplihack_utils::sabotage::is_active("amp-wire-tool-result") => {
+        Some("tool_result") if !nested && !amplihack_sys::sabotage::is_active("amp-wire-tool-result") => {
             tool_result(cursor).map(ContentBlock::ToolResult)
         }
         other => {
@@ -232,7 +232,7 @@ fn read_text_block(cursor: &mut JsonCursor<'_>) -> Result<TextContent, ScanFault
     cursor.read_object(|cursor, key| {
         match key.as_ref() {
             "type" => cursor.own_type("text")?,
-            "text" if amplihack_utils::sabotage::is_active("amp-wire-text") => {
+            "text" if amplihack_sys::sabotage::is_active("amp-wire-text") => {
                 block.kept.read_filled("text", cursor)?.trim().clone_into(&mut block.text);
             }
             "text" => block.text = block.kept.read_filled("text", cursor)?,

@@ -267,7 +267,7 @@ fn read_to_fault(text: &str) -> Result<StreamMessage, WireError> {
             Some("result") => result::read(cursor)?,
             Some(kind) => StreamMessage::Unknown(UnknownMessage {
                 raw: block::read_whole(cursor, kind)?,
-                kind: if amplihack_utils::sabotage::is_active("amp-wire-unknown") {
+                kind: if amplihack_sys::sabotage::is_active("amp-wire-unknown") {
                     String::new()
                 } else {
                     kind.to_owned()

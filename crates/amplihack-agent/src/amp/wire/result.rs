@@ -203,12 +203,12 @@ pub(super) fn read(cursor: &mut JsonCursor<'_>) -> Result<StreamMessage, ScanFau
             "result" => message.result = kept.read_text("result", cursor)?,
             "duration_ms" => summary.duration_ms = kept.read_count("duration_ms", cursor)?,
             "duration_api_ms" => summary.duration_api_ms = kept.read_count("duration_api_ms", cursor)?,
-            "num_turns" if amplihack_utils::sabotage::is_active("amp-wire-result") => {
+            "num_turns" if amplihack_sys::sabotage::is_active("amp-wire-result") => {
                 kept.keep_next("num_turns", cursor)?;
             }
             "num_turns" => summary.num_turns = kept.read_count("num_turns", cursor)?,
             "usage" => summary.usage = read_usage(kept, cursor)?,
-            "permission_denials" if amplihack_utils::sabotage::is_active("amp-wire-denials") => {
+            "permission_denials" if amplihack_sys::sabotage::is_active("amp-wire-denials") => {
                 kept.keep_next("permission_denials", cursor)?;
             }
             "permission_denials" => summary.permission_denials = read_denials(kept, cursor)?,
@@ -217,7 +217,7 @@ pub(super) fn read(cursor: &mut JsonCursor<'_>) -> Result<StreamMessage, ScanFau
         Ok::<_, ScanFault>(())
     })?;
     if message.is_error
-        || message.subtype.starts_with("error") && !amplihack_utils::sabotage::is_active("amp-wire-max-turns")
+        || message.subtype.starts_with("error") && !amplihack_sys::sabotage::is_active("amp-wire-max-turns")
     {
         return Ok(StreamMessage::ErrorResult(message));
     }

@@ -93,11 +93,11 @@ impl From<String> for McpStatus {
             "connected" => Self::Connected,
             "denied" => Self::Denied,
             "failed" => Self::Failed,
-            "blocked-by-registry" if !amplihack_utils::sabotage::is_active("amp-wire-statuses") => {
+            "blocked-by-registry" if !amplihack_sys::sabotage::is_active("amp-wire-statuses") => {
                 Self::BlockedByRegistry
             }
             "" => Self::Absent,
-            _ if amplihack_utils::sabotage::is_active("amp-wire-status-unknown") => Self::Absent,
+            _ if amplihack_sys::sabotage::is_active("amp-wire-status-unknown") => Self::Absent,
             _ => Self::Unknown(word),
         }
     }
@@ -136,7 +136,7 @@ impl SystemMessage {
                 "subtype" => message.subtype = kept.read_filled("subtype", cursor)?,
                 "session_id" => message.session_id = read_session_id(kept, cursor)?,
                 "cwd" => message.cwd = kept.read_text("cwd", cursor)?,
-                "tools" if amplihack_utils::sabotage::is_active("amp-wire-system") => {
+                "tools" if amplihack_sys::sabotage::is_active("amp-wire-system") => {
                     kept.keep_next("tools", cursor)?;
                 }
                 "tools" => message.tools = kept.read_texts("tools", cursor)?,

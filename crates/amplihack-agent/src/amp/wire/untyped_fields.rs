@@ -19,7 +19,7 @@ impl UntypedFields {
     /// Starts the wire form: what was kept, and what nobody knows.
     pub(super) fn start_map(&self, extra: &Map<String, Value>) -> Map<String, Value> {
         let mut map = extra.clone();
-        for (key, value) in self.0.iter().filter(|_| !amplihack_utils::sabotage::is_active("amp-wire-form")) {
+        for (key, value) in self.0.iter().filter(|_| !amplihack_sys::sabotage::is_active("amp-wire-form")) {
             map.insert((*key).to_owned(), value.clone());
         }
         map
@@ -131,7 +131,7 @@ pub(super) fn read_unknown_field(
     cursor: &mut JsonCursor<'_>,
 ) -> Result<(), ScanFault> {
     let value = cursor.read_value()?;
-    if !amplihack_utils::sabotage::is_active("amp-wire-extra") {
+    if !amplihack_sys::sabotage::is_active("amp-wire-extra") {
         extra.insert(key.into_owned(), value);
     }
     Ok(())

@@ -57,7 +57,7 @@ impl AmpUsage {
                     usage.cache_creation_input_tokens =
                         read_token_count(kept, "cache_creation_input_tokens", cursor)?;
                 }
-                "cache_read_input_tokens" if amplihack_utils::sabotage::is_active("amp-wire-usage") => {
+                "cache_read_input_tokens" if amplihack_sys::sabotage::is_active("amp-wire-usage") => {
                     kept.keep_next("cache_read_input_tokens", cursor)?;
                 }
                 "cache_read_input_tokens" => {

@@ -7,7 +7,7 @@ use amp_sdk::Permission;
 use amp_sdk::permissions::{
     DelegatePrograms, PermissionEvaluation, PermissionRules, RuleIssue, check_rules, in_settings,
 };
-use amplihack_utils::env::Env;
+use amplihack_config::env::Env;
 use clap::Args;
 use serde_json::{Map, Value};
 

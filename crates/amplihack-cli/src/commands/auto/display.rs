@@ -8,13 +8,13 @@ use std::fmt::Write;
 use std::io::IsTerminal;
 use std::time::Instant;
 
+use amplihack_config::env::Env;
+use amplihack_config::launcher_context::SessionId;
 use amplihack_orchestration::progress::{phase_name, verification_result_name};
 use amplihack_orchestration::snapshots::DiffStat;
 use amplihack_orchestration::turns::VerificationResult;
 use amplihack_orchestration::verify::BaselineOutcome;
 use amplihack_orchestration::{AutoProgress, AutoRunSummary};
-use amplihack_utils::env::Env;
-use amplihack_utils::launcher_context::SessionId;
 use serde::Serialize;
 
 use crate::ui::{self, json_line};

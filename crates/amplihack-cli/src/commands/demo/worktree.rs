@@ -5,15 +5,15 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use amplihack_agent::AgentBinary;
+use amplihack_config::env::Env;
 use amplihack_export::make_visible;
 use amplihack_probe::demo::scripted_agent;
 use amplihack_probe::drive::DriveError;
 use amplihack_probe::loopback::{LoopbackOptions, prepare_loopback};
 use amplihack_probe::model::{ModelScenario, ModelScript, ScriptedReply};
 use amplihack_session::{ChildOutput, Deadlines, ProcessOutput, RunSpec, run_to_end};
-use amplihack_utils::env::Env;
-use amplihack_utils::fs::{WriteDurability, create_private_dir, write_atomic};
-use amplihack_utils::sys::{self, ProcessExit};
+use amplihack_sys::fs::{WriteDurability, create_private_dir, write_atomic};
+use amplihack_sys::{self as sys, ProcessExit};
 use serde_json::Value;
 
 use super::{DemoContext, result_mark};

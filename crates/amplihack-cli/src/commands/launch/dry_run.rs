@@ -4,8 +4,8 @@ use std::ffi::OsStr;
 use std::fmt::Write;
 
 use amplihack_agent::{RowEvidence, RowTrust};
+use amplihack_config::secret::is_secret_name;
 use amplihack_launcher::LaunchPlan;
-use amplihack_utils::secret::is_secret_name;
 
 /// `plan` in words, one fact a line.
 pub(crate) fn render_plan(plan: &LaunchPlan) -> String {

@@ -1,8 +1,8 @@
 //! A headless run as events: `--output json`, `--output stream-json`, and text of a run whose end only the stream tells.
 
+use amplihack_config::env::Env;
 use amplihack_launcher::{EventOptions, LaunchHosting, LaunchPlan, LaunchStreams, start_events};
 use amplihack_session::RunReport;
-use amplihack_utils::env::Env;
 
 use super::show_notices;
 use crate::cli::OutputFormat;

@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
+use amplihack_config::env::Env;
 use amplihack_hooks::guard::AuditLedger;
 use amplihack_hooks::once::{self, GRANTED_FOR};
-use amplihack_utils::env::Env;
 
 use crate::ui::{self, CommandFailure};
 

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
-use amplihack_utils::error::ExitKind;
+use amplihack_sys::error::ExitKind;
 use amplihack_verdict::Decision;
 use serde_json::{Map, Value, json};
 

@@ -1,7 +1,7 @@
 //! `amplihack policy check`: the verdict on one command, or on many.
 
-use amplihack_utils::env::Env;
-use amplihack_utils::error::ExitKind;
+use amplihack_config::env::Env;
+use amplihack_sys::error::ExitKind;
 use amplihack_verdict::Decision;
 
 use super::args::{CheckArgs, single_word};

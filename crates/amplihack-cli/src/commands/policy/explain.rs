@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
+use amplihack_config::env::Env;
 use amplihack_policy::policy::{ExplainedCommand, VerdictExplanation};
 use amplihack_policy::rules;
-use amplihack_utils::env::Env;
 use amplihack_verdict::{Decision, Span, Verdict};
 use serde_json::{Value, json};
 

@@ -1,7 +1,7 @@
 //! `amplihack policy export`: the policy in an agent's own permission language.
 
+use amplihack_config::env::Env;
 use amplihack_hooks::{export, guard};
-use amplihack_utils::env::Env;
 use serde_json::json;
 
 use super::args::PolicyExportArgs;

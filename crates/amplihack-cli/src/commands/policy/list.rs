@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
+use amplihack_config::env::Env;
 use amplihack_hooks::guard;
 use amplihack_policy::Policy;
 use amplihack_policy::policy::PolicyMode;
 use amplihack_policy::rules;
-use amplihack_utils::env::Env;
 use amplihack_verdict::RuleId;
 use serde_json::{Value, json};
 

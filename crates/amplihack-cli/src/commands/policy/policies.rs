@@ -4,12 +4,12 @@ use std::collections::HashMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use amplihack_config::agent_binary::AgentBinary;
+use amplihack_config::env::Env;
 use amplihack_hooks::guard::{self, GuardMachine};
 use amplihack_policy::policy::VerdictExplanation;
 use amplihack_policy::{Event, FileText, Policy, World};
 use amplihack_shell::Limits;
-use amplihack_utils::agent_binary::AgentBinary;
-use amplihack_utils::env::Env;
 use serde_json::{Value, json};
 
 use crate::commands::current_dir;

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
+use amplihack_config::env::Env;
 use amplihack_policy::policy::VerdictExplanation;
-use amplihack_utils::env::Env;
 use amplihack_verdict::Decision;
 use serde_json::{Value, json};
 

@@ -2,16 +2,16 @@
 
 use std::path::Path;
 
+use amplihack_config::agent_binary::{AgentBinary, ENV_VAR, SystemLiveness, resolve_in};
+use amplihack_config::env::Env;
+use amplihack_config::launcher_context::new_session_id;
 use amplihack_recipe::bridge::{
     self, CopilotShim, RunnerBridgeRequest, RunnerNotice, RunnerResponse, RunnerStepStatus,
 };
 use amplihack_recipe::inputs::RecipeInputs;
 use amplihack_recipe::result::{StepResult, StepResultStatus, render_report};
-use amplihack_utils::agent_binary::{AgentBinary, ENV_VAR, SystemLiveness, resolve_in};
-use amplihack_utils::env::Env;
-use amplihack_utils::error::ExitKind;
-use amplihack_utils::launcher_context::new_session_id;
-use amplihack_utils::sys;
+use amplihack_sys as sys;
+use amplihack_sys::error::ExitKind;
 use serde_json::json;
 
 use super::{RecipeProgressFormat, RecipeRunArgs, ResultFormat, yaml};
@@ -32,7 +32,7 @@ pub(super) fn run_external(args: &RecipeRunArgs, runner: &Path, env: &Env) -> Re
     let agent = args
         .agent
         .unwrap_or_else(|| resolve_in(&cwd, &env, &SystemLiveness::new(&env), jiff::Timestamp::now()).agent);
-    let agent = if amplihack_utils::sabotage::is_active("copilot-agent-variable") {
+    let agent = if amplihack_sys::sabotage::is_active("copilot-agent-variable") {
         AgentBinary::Claude
     } else {
         agent
@@ -57,13 +57,12 @@ pub(super) fn run_external(args: &RecipeRunArgs, runner: &Path, env: &Env) -> Re
         )
     };
     let response = bridge::run_external_runner(&request, &env, &mut |notice| match notice {
-        RunnerNotice::Starting { .. } if amplihack_utils::sabotage::is_active("copilot-banner-starting") => {}
-        RunnerNotice::Executing { .. }
-            if amplihack_utils::sabotage::is_active("copilot-banner-executing") => {}
+        RunnerNotice::Starting { .. } if amplihack_sys::sabotage::is_active("copilot-banner-starting") => {}
+        RunnerNotice::Executing { .. } if amplihack_sys::sabotage::is_active("copilot-banner-executing") => {}
         RunnerNotice::Starting { .. } | RunnerNotice::Executing { .. } => ui::print_line(&notice.to_string()),
         _ => ui::print_note("warning", notice),
     });
-    if response.is_err() && amplihack_utils::sabotage::is_active("copilot-no-fallback") {
+    if response.is_err() && amplihack_sys::sabotage::is_active("copilot-no-fallback") {
         return Ok(0);
     }
     let response = response?;

@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
+use amplihack_config::env::Env;
 use amplihack_recipe::plan::{PlanCompileMode, compile_plan, describe_plan};
-use amplihack_utils::env::Env;
-use amplihack_utils::error::ExitKind;
+use amplihack_sys::error::ExitKind;
 use serde_json::{Value, json};
 
 use super::{LookArgs, RecipeListArgs, RecipeShowArgs, compile_failure, not_found, recipe_discovery};

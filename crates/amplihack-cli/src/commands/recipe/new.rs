@@ -5,7 +5,7 @@ use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use amplihack_recipe::bundled::starting_point;
-use amplihack_utils::error::ExitKind;
+use amplihack_sys::error::ExitKind;
 
 use super::NewArgs;
 use crate::commands::current_dir;

@@ -7,6 +7,10 @@ use std::time::Duration;
 
 use amplihack_agent::event::UsageTotals;
 use amplihack_agent::{AgentBinary, PermissionLevel, agent_profile};
+use amplihack_config::LayeredConfig;
+use amplihack_config::agent_binary::{SystemLiveness, resolve_in};
+use amplihack_config::env::Env;
+use amplihack_config::launcher_context::new_session_id;
 use amplihack_launcher::budget::{RunBudget, TokenPrices, count_tokens};
 use amplihack_launcher::doctor::requested_delivery;
 use amplihack_launcher::own_program;
@@ -26,12 +30,8 @@ use amplihack_recipe::run::{
 };
 use amplihack_session::InterruptSignals;
 use amplihack_session::step::StepSpool;
-use amplihack_utils::agent_binary::{SystemLiveness, resolve_in};
-use amplihack_utils::config::LayeredConfig;
-use amplihack_utils::env::Env;
-use amplihack_utils::error::ExitKind;
-use amplihack_utils::launcher_context::new_session_id;
-use amplihack_utils::lock::{FileLock, LockError};
+use amplihack_sys::error::ExitKind;
+use amplihack_sys::lock::{FileLock, LockError};
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -121,11 +121,8 @@ fn prepare_run(args: &RecipeRunArgs, env: &Env, here: &Path) -> Result<PreparedR
     let agent = args
         .agent
         .unwrap_or_else(|| resolve_in(&cwd, env, &SystemLiveness::new(env), jiff::Timestamp::now()).agent);
-    let agent = if amplihack_utils::sabotage::is_active("routing-recipe-agent") {
-        AgentBinary::DEFAULT
-    } else {
-        agent
-    };
+    let agent =
+        if amplihack_sys::sabotage::is_active("routing-recipe-agent") { AgentBinary::DEFAULT } else { agent };
     let recipe_dirs = args.recipe_dir.iter().map(|dir| here.join(dir)).collect();
     let asked = RecipeRunRequest {
         agent,
@@ -322,8 +319,8 @@ fn start_run(
     let bounds = Rc::new(run_bounds(&asked, args, &config, &done.used)?);
     let mut own = StepLaunchConfig::new(asked.agent, config);
     own.requested = requested_delivery(&own.config);
-    if amplihack_utils::sabotage::is_active("delivery-recipe-mode") {
-        own.requested = amplihack_utils::prompt_delivery::PromptDelivery::Auto;
+    if amplihack_sys::sabotage::is_active("delivery-recipe-mode") {
+        own.requested = amplihack_config::prompt_delivery::PromptDelivery::Auto;
     }
     own.permissions = asked.permissions.as_deref().and_then(parse_level);
     if !asked.no_hooks {

@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
+use amplihack_config::env::Env;
+use amplihack_config::launcher_context::pick_by_prefix;
 use amplihack_recipe::journal::{self, RecipeRunEntry, RecordedRecipeRun};
-use amplihack_utils::env::Env;
-use amplihack_utils::error::ExitKind;
-use amplihack_utils::launcher_context::pick_by_prefix;
+use amplihack_sys::error::ExitKind;
 use serde_json::{Value, json};
 
 use super::super::prune::EndedRun;

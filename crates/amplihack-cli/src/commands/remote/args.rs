@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use amplihack_agent::AgentBinary;
+use amplihack_config::secret::Secret;
 use amplihack_remote::{Backend, CommandMode, SessionStatus, VMSize};
-use amplihack_utils::secret::Secret;
 use clap::{Args, Subcommand};
 
 use crate::cli::{PermissionLevelArg, parse_agent_name, parse_duration};

@@ -14,11 +14,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use amplihack_agent::PermissionLevel;
+use amplihack_config::env::Env;
+use amplihack_config::secret::Secret;
 use amplihack_remote::far::{RunnerRequest, serve_verb};
 use amplihack_remote::{Client, KillOptions, ListOptions, RemoteError, Session, StatusOptions};
-use amplihack_utils::env::Env;
-use amplihack_utils::secret::Secret;
-use amplihack_utils::sys;
+use amplihack_sys as sys;
 use serde_json::json;
 
 pub(crate) use args::RemoteCommand;

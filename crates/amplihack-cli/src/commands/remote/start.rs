@@ -2,7 +2,7 @@
 
 use amplihack_orchestration::parallel::split_tasks;
 use amplihack_remote::{Client, ExecOptions, StartOptions, VMOptions};
-use amplihack_utils::error::ErrorExplanation;
+use amplihack_sys::error::ErrorExplanation;
 use serde_json::{Value, json};
 
 use super::args::{ExecArgs, StartArgs};

@@ -3,12 +3,12 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use amplihack_config::launcher_context::SessionId;
 use amplihack_orchestration::budget::count_tokens;
 use amplihack_orchestration::drive::diff_path;
 use amplihack_orchestration::end_headline;
 use amplihack_orchestration::journal::{AutoRunState, TurnRecord, all_runs, find_run, read_run};
 use amplihack_orchestration::progress::{phase_name, verification_result_name};
-use amplihack_utils::launcher_context::SessionId;
 use serde_json::{Value, json};
 
 use super::super::auto::display::diff_size;

@@ -8,10 +8,10 @@ use std::fs::File;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
+use amplihack_config::env::Env;
 use amplihack_export::otel::{OtelSettings, OtelTraces, TraceCollector, document_traces};
 use amplihack_export::{TextCleaner, html_page, markdown_document};
-use amplihack_utils::env::Env;
-use amplihack_utils::fs::{WriteDurability, write_atomic};
+use amplihack_sys::fs::{WriteDurability, write_atomic};
 use clap::Args;
 
 use crate::ui::{self, CommandFailure, json_line};

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
+use amplihack_config::launcher_context::pick_by_prefix;
 use amplihack_session::journal::JournaledRun;
-use amplihack_utils::error::ExitKind;
-use amplihack_utils::launcher_context::pick_by_prefix;
+use amplihack_sys::error::ExitKind;
 
 use super::recorded_sessions;
 use crate::ui::CommandFailure;

@@ -3,12 +3,12 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use amplihack_config::env::Env;
+use amplihack_config::launcher_context::SessionId;
 use amplihack_orchestration::journal::AutoRunState;
 use amplihack_remote::state::SessionRecord;
 use amplihack_remote::{RemoteError, SessionManager};
 use amplihack_session::journal::JournaledRun;
-use amplihack_utils::env::Env;
-use amplihack_utils::launcher_context::SessionId;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 

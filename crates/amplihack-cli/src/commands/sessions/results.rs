@@ -4,9 +4,9 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, IsTerminal};
 use std::path::Path;
 
+use amplihack_config::env::Env;
 use amplihack_export::make_visible;
 use amplihack_orchestration::results::{DiffForm, commit_message};
-use amplihack_utils::env::Env;
 use clap::Args;
 use serde_json::json;
 

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use amplihack_agent::{AgentEvent, Envelope};
 use amplihack_session::journal::{JournaledRun, events_path};
-use amplihack_utils::log::read_from;
+use amplihack_sys::log::read_from;
 use serde_json::json;
 
 use crate::ui::{self, CommandFailure, json_line};

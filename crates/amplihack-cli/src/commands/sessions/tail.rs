@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use amplihack_session::journal::{JournaledRun, events_path};
-use amplihack_utils::log::read_from;
+use amplihack_sys::log::read_from;
 
 use crate::ui::{self, CommandFailure};
 

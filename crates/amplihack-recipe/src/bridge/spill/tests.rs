@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::bridge::error::{BridgeError, SpillError};
-use amplihack_utils::error::ErrorExplanation;
+use amplihack_sys::error::ErrorExplanation;
 
 /// A context, and how its values travel or the kind of the error.
 #[derive(Deserialize)]

@@ -111,11 +111,11 @@ fn choose_spilled_values(context: &[(String, String)], temporary: &Path, room: u
 /// Reports whether a value's own size sends it into a file.
 fn is_large(value: &str) -> bool {
     let limit = match () {
-        () if amplihack_utils::sabotage::is_active("copilot-spill-inline") => INLINE_LIMIT - 1,
-        () if amplihack_utils::sabotage::is_active("copilot-spill-large") => INLINE_LIMIT + 1,
+        () if amplihack_sys::sabotage::is_active("copilot-spill-inline") => INLINE_LIMIT - 1,
+        () if amplihack_sys::sabotage::is_active("copilot-spill-large") => INLINE_LIMIT + 1,
         () => INLINE_LIMIT,
     };
-    let size = if amplihack_utils::sabotage::is_active("copilot-spill-bytes") {
+    let size = if amplihack_sys::sabotage::is_active("copilot-spill-bytes") {
         value.chars().count()
     } else {
         value.len()
@@ -139,10 +139,10 @@ fn write_spill_file(
         Some(directory) => directory,
         None => directory.insert(
             tempfile::Builder::new()
-                .rand_bytes(if amplihack_utils::sabotage::is_active("copilot-spill-name") { 0 } else { 6 })
+                .rand_bytes(if amplihack_sys::sabotage::is_active("copilot-spill-name") { 0 } else { 6 })
                 .prefix(&format!("{PREFIX}{}-", std::process::id()))
                 .permissions(std::fs::Permissions::from_mode(
-                    if amplihack_utils::sabotage::is_active("copilot-spill-private") {
+                    if amplihack_sys::sabotage::is_active("copilot-spill-private") {
                         0o755
                     } else {
                         DIRECTORY_MODE

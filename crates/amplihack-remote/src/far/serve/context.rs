@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use amplihack_config::env::Env;
 use amplihack_session::leftovers;
-use amplihack_utils::env::Env;
-use amplihack_utils::fs::{WriteDurability, create_private_dir, write_atomic};
-use amplihack_utils::lock::{FileLock, LockError};
-use amplihack_utils::sys::{self, ProcessEntry};
+use amplihack_sys::fs::{WriteDurability, create_private_dir, write_atomic};
+use amplihack_sys::lock::{FileLock, LockError};
+use amplihack_sys::{self as sys, ProcessEntry};
 use rustix::fs::Mode;
 
 use super::super::{SCRIPT, install};

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use amplihack_utils::fs::create_private_dir;
+use amplihack_sys::fs::create_private_dir;
 
 use super::context::{RunnerFault, RunnerResult, RunnerSession, drop_secret, fail_verb, parse_number};
 

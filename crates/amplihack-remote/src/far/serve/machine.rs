@@ -7,8 +7,8 @@ use std::process::Command;
 use std::time::Duration;
 
 use amplihack_session::{RunError, probe_program as ask};
-use amplihack_utils::fs::create_private_dir;
-use amplihack_utils::hex::to_hex;
+use amplihack_sys::fs::create_private_dir;
+use amplihack_sys::hex::to_hex;
 use sha2::{Digest, Sha256};
 
 use super::super::answer::is_digest;

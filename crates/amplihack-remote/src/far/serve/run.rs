@@ -11,7 +11,7 @@ use std::time::Duration;
 use amplihack_session::{
     Deadlines, EndCause, InterruptSignals, RunError, RunSpec, TerminalMode, become_program, run_blocking,
 };
-use amplihack_utils::sys::Signal;
+use amplihack_sys::Signal;
 use rustix::fs::{FlockOperation, Mode, flock};
 
 use super::context::{RunnerFault, RunnerResult, RunnerSession, drop_secret, fail_verb, unix_seconds};

@@ -8,9 +8,9 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use amplihack_session::spawn_detached;
-use amplihack_utils::fs::create_private_dir;
-use amplihack_utils::lock::FileLock;
-use amplihack_utils::sys;
+use amplihack_sys as sys;
+use amplihack_sys::fs::create_private_dir;
+use amplihack_sys::lock::FileLock;
 use tempfile::TempDir;
 
 use super::context::{RunnerContext, RunnerFault, RunnerResult, RunnerSession, drop_secret, fail_verb};

@@ -1,7 +1,7 @@
 //! Errors: what they say, what they carry, and how a command ends by them.
 
 use amplihack_remote::{ErrorContext, RemoteError};
-use amplihack_utils::error::ErrorExplanation;
+use amplihack_sys::error::ErrorExplanation;
 
 fn all() -> [RemoteError; 7] {
     let context = || ErrorContext::new("the reason is this").with_fact("host", "a");

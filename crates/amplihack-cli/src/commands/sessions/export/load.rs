@@ -3,13 +3,13 @@
 use std::path::Path;
 
 use amplihack_audit::DIRECTORY;
+use amplihack_config::env::Env;
+use amplihack_config::launcher_context::SessionId;
 use amplihack_export::{ExportDocument, ExportedRun, UnattendedRun, UnattendedTurn, VerificationCheck};
 use amplihack_orchestration::drive::diff_path;
 use amplihack_orchestration::journal::{AutoRunState, TurnRecord, find_run, read_run};
 use amplihack_orchestration::progress::{phase_name, verification_result_name};
 use amplihack_session::journal::JournaledRun;
-use amplihack_utils::env::Env;
-use amplihack_utils::launcher_context::SessionId;
 
 use crate::commands::sessions::{auto, find as session};
 use crate::ui::{CommandFailure, print_note};

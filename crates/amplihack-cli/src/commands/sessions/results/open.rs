@@ -3,6 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use amplihack_config::LayeredConfig;
+use amplihack_config::env::Env;
+use amplihack_config::launcher_context::{SessionId, pick_by_prefix};
 use amplihack_orchestration::changes::RepositoryState;
 use amplihack_orchestration::drive::end_leftovers;
 use amplihack_orchestration::journal::{AutoRunState, all_runs, read_run};
@@ -11,11 +14,8 @@ use amplihack_orchestration::worktree::RunWorktree;
 use amplihack_orchestration::{AutoError, RunProcesses};
 use amplihack_remote::{Client, SessionManager};
 use amplihack_session::InterruptSignals;
-use amplihack_utils::config::LayeredConfig;
-use amplihack_utils::env::Env;
-use amplihack_utils::error::ExitKind;
-use amplihack_utils::launcher_context::{SessionId, pick_by_prefix};
-use amplihack_utils::lock::FileLock;
+use amplihack_sys::error::ExitKind;
+use amplihack_sys::lock::FileLock;
 use tempfile::TempDir;
 
 use super::super::super::remote::{InterruptibleResult, drive_interruptible};
