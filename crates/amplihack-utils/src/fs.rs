@@ -1,5 +1,6 @@
 //! Files that are whole or not there: bounded reads, atomic private writes.
 
+mod git_directory;
 mod walk;
 
 use std::fs::{DirBuilder, File, Metadata};
@@ -9,7 +10,8 @@ use std::path::Path;
 
 use rustix::fs::{CWD, Mode, OFlags, RenameFlags, renameat_with};
 
-pub use walk::{MAX_DIRECTORIES, repository_root};
+pub use git_directory::CEILING_VAR;
+pub use walk::{MAX_DIRECTORIES, project_root, repository_root};
 pub(crate) use walk::{RealDirectory, WalkStop, is_present, opened_path, real_directory, walk_up};
 
 /// Reads at most `limit` bytes of `path`.

@@ -22,8 +22,9 @@ pub enum InstallScope {
 
 impl InstallScope {
     /// The repository around `cwd`.
-    pub fn from_directory(cwd: &Path) -> Result<Self, InstallError> {
-        let root = repository_root(cwd).ok_or_else(|| InstallError::NoRepository { path: cwd.to_owned() })?;
+    pub fn from_directory(cwd: &Path, env: &Env) -> Result<Self, InstallError> {
+        let root =
+            repository_root(cwd, env).ok_or_else(|| InstallError::NoRepository { path: cwd.to_owned() })?;
         Ok(Self::Repository(root.canonicalize().unwrap_or(root)))
     }
 

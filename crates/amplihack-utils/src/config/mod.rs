@@ -104,7 +104,7 @@ impl LayeredConfig {
         if let Some(file) = user_file(env) {
             config.add_file(ConfigLayer::User, &file)?;
         }
-        config.repository = repository_root(cwd);
+        config.repository = repository_root(cwd, env);
         if let Some(root) = &config.repository {
             let file = root.join(REPOSITORY_FILE);
             config.add_file(ConfigLayer::Repository, &file)?;

@@ -28,7 +28,7 @@ pub struct TrustChange {
 /// Adds its root to `trusted_repositories` in the user's file and leaves every other line, comment and blank of it alone. The
 /// file is replaced whole; a file that is not TOML is refused.
 pub fn record_trust(env: &Env, directory: &Path) -> Result<TrustChange, ConfigError> {
-    let repository = repository_root(directory)
+    let repository = repository_root(directory, env)
         .ok_or_else(|| ConfigError::NoRepository { directory: directory.to_path_buf() })?;
     let name = repository.to_str().ok_or_else(|| ConfigError::NotUtf8 { path: repository.clone() })?;
     let file = user_file(env).ok_or(ConfigError::NoUserFile)?;
@@ -87,7 +87,7 @@ mod tests {
     fn setting() -> (tempfile::TempDir, PathBuf, Env) {
         let dir = tempfile::tempdir().unwrap();
         let base = fs::canonicalize(dir.path()).unwrap();
-        fs::create_dir_all(base.join("repository/.git")).unwrap();
+        amplihack_testkit::create_repository(&base.join("repository"));
         fs::create_dir_all(base.join("repository/src")).unwrap();
         let env = Env::empty().with_variable("HOME", base.join("home"));
         (dir, base, env)
