@@ -47,6 +47,7 @@ mod interrupts;
 mod launch;
 mod nested;
 mod nested_routing;
+mod odd_places;
 mod overhead;
 mod parallel_resume;
 mod policy;
