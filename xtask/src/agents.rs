@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::{Failure, debian, shell, ui};
+use crate::{Failure, shell, ui};
 
 /// Copy of the lock file that an install was made from; it lies in `node_modules`, so it goes away with it.
 const STAMP: &str = ".installed-from-lock";
@@ -19,16 +19,11 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Installs the agents if they are missing or do not match the lock file. What cannot be installed is said.
-pub(crate) fn ensure() {
-    if let Err(why) = install() {
-        ui::warn(&format!(
-            "REAL AGENTS NOT INSTALLED: {why}. The tests that drive them are skipped, loudly."
-        ));
-    }
-}
-
-fn install() -> Result<(), Failure> {
+/// Installs the agents into `agents/node_modules`, if they are missing or do not match the lock file.
+///
+/// # Errors
+/// They cannot be installed here.
+pub(crate) fn install() -> Result<(), Failure> {
     if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {
         return Err("the lock file holds packages for Linux on x86_64 only".to_owned());
     }
@@ -43,15 +38,14 @@ fn install() -> Result<(), Failure> {
     if fs::read(&stamp).is_ok_and(|installed| installed == lock) {
         return Ok(());
     }
-    if shell::find("npm").is_none() && !debian::install(&["npm"]) {
-        return Err("npm is missing".to_owned());
-    }
-    if shell::find("node").is_none() && !debian::install(&["nodejs"]) {
-        ui::warn("MISSING: node, which the real gemini runs on; its tests are skipped");
+    if shell::find("npm").is_none() {
+        return Err("npm is missing; install it with `apt-get install npm`".to_owned());
     }
     ui::say("installing the real agent CLIs (about 600 MB, once for each lock file)");
     let mut npm = shell::program("npm");
-    npm.args(["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]);
+    npm.args(["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error", "--cache"]);
+    // The home is the user's; what npm keeps goes away with what cargo keeps.
+    npm.arg(shell::target().join("npm-cache"));
     shell::run(npm.current_dir(&directory).stdout(std::io::stderr()))?;
     fs::write(&stamp, lock).map_err(|error| format!("failed to write {}: {error}", stamp.display()))
 }

@@ -15,8 +15,11 @@ mod guard_table;
 mod man;
 mod minimal_versions;
 mod nightly;
+mod odd_place;
 mod recording;
+mod requirements;
 mod shell;
+mod skips;
 mod summary;
 mod test;
 mod ui;
@@ -24,13 +27,16 @@ mod ui;
 use std::process::ExitCode;
 
 const USAGE: &str = "\
-usage: cargo xtask test [--long] [RUNNER ARGS…]   install what the tests need, then run them
+usage: cargo xtask test [--long] [--system | --skip-missing] [RUNNER ARGS…]
+                                                  every test, or those that the runner's arguments select. --system: install what the tests
+                                                  need outside of the checkout, and count a skipped test as a failure; --skip-missing: leave
+                                                  out the tests that need it
        cargo xtask test --shipped-hook            the guard's tests alone, with the hook binary as it is shipped; the first line ends with them
        cargo xtask test --grid                    every whole journey with every agent, and the table of what came of each
        cargo xtask test --guard-table             every situation of the guard table, and docs/reference/guard-table.md
        cargo xtask compliance [--static] [--rows TEXT] [--fault NAME] [--jobs N]
                                                   every promise of docs/compliance.md tried, and broken once; --static: count only
-       cargo xtask nightly [--seconds N] [--seed N] [--fuzz-only]
+       cargo xtask nightly [--seconds N] [--seed N] [--fuzz-only] [--system]
                                                   every fuzz program for N seconds (60), the long form of the tests, the promises
        cargo xtask dist [--bins DIR] [--out DIR]  a release: static binaries, completions, manual, sums; --bins: of these binaries
        cargo xtask dist --hook-binary             the hook binary alone, into target/hook-binary

@@ -7,6 +7,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use crate::requirements::MissingPolicy;
 use crate::{Failure, compliance, guard_table, shell, test, ui};
 
 /// How long a program may go on beyond its time, for its last input.
@@ -20,6 +21,8 @@ struct Options {
     seconds: u64,
     seed: Option<u64>,
     fuzz_only: bool,
+    /// Installs what the tests need of the machine, as `cargo xtask test --system` does.
+    system: bool,
 }
 
 /// What became of a program.
@@ -33,6 +36,10 @@ struct Row {
 /// Runs all of it; fails if anything was found, or a test failed.
 pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
     let options = options(args)?;
+    // Found before the fuzz programs take their hour, not after it.
+    if !options.fuzz_only {
+        test::prepare(if options.system { MissingPolicy::Install } else { MissingPolicy::Ask })?;
+    }
     let seed = options.seed.unwrap_or_else(fresh);
     ui::say(&format!("the seed of this run is {seed}"));
     let programs = shell::programs(&shell::root().join("fuzz/src/bin"))?;
@@ -53,7 +60,7 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
         rows.push(row);
     }
     let found = rows.iter().filter(|row| row.found).count();
-    let tests = if options.fuzz_only { Ok(()) } else { tests() };
+    let tests = if options.fuzz_only { Ok(()) } else { tests(options.system) };
     ui::warn(&table(&rows, seed));
     match (found, tests) {
         (0, tests) => tests,
@@ -69,8 +76,10 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
 }
 
 /// The long form of the tests; the whole guard table and the promises even if a test failed.
-fn tests() -> Result<(), Failure> {
-    let tests = test::run(&["--long".to_owned()]);
+fn tests(system: bool) -> Result<(), Failure> {
+    // What the machine lacks was asked about before.
+    let machine = if system { "--system" } else { "--skip-missing" };
+    let tests = test::run(&["--long", machine].map(str::to_owned));
     // Its cells were among them; this run writes the page.
     let table = guard_table::run();
     if let Err(text) = &table {
@@ -84,7 +93,7 @@ fn tests() -> Result<(), Failure> {
 }
 
 fn options(args: &[String]) -> Result<Options, Failure> {
-    let mut options = Options { seconds: 60, seed: None, fuzz_only: false };
+    let mut options = Options { seconds: 60, seed: None, fuzz_only: false, system: false };
     let mut words = args.iter();
     while let Some(word) = words.next() {
         let mut number = || {
@@ -94,9 +103,10 @@ fn options(args: &[String]) -> Result<Options, Failure> {
             "--seconds" => options.seconds = number()?,
             "--seed" => options.seed = Some(number()?),
             "--fuzz-only" => options.fuzz_only = true,
+            "--system" => options.system = true,
             _ => {
                 return Err(format!(
-                    "unknown argument {word}; try: cargo xtask nightly [--seconds N] [--seed N] [--fuzz-only]"
+                    "unknown argument {word}; try: cargo xtask nightly [--seconds N] [--seed N] [--fuzz-only] [--system]"
                 ));
             }
         }
@@ -183,8 +193,8 @@ mod tests {
     #[test]
     fn options_are_read_and_mistakes_told() {
         let read = options(&words(&["--seconds", "5", "--fuzz-only", "--seed", "7"]));
-        assert_eq!(read, Ok(Options { seconds: 5, seed: Some(7), fuzz_only: true }));
-        assert_eq!(options(&[]), Ok(Options { seconds: 60, seed: None, fuzz_only: false }));
+        assert_eq!(read, Ok(Options { seconds: 5, seed: Some(7), fuzz_only: true, system: false }));
+        assert_eq!(options(&[]), Ok(Options { seconds: 60, seed: None, fuzz_only: false, system: false }));
         for wrong in [&["--seconds"][..], &["--seconds", "x"], &["--short"]] {
             assert!(options(&words(wrong)).is_err(), "{wrong:?}");
         }

@@ -1,12 +1,14 @@
-//! `cargo xtask test`: from a bare machine to a verdict on the whole workspace.
+//! `cargo xtask test`: builds and runs every test, to a verdict on the whole workspace. It changes nothing outside of the checkout unless told.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::thread::JoinHandle;
 
+use crate::odd_place::{self, OddPlace};
+use crate::requirements::{MissingPolicy, prepare_machine};
 use crate::summary::Summary;
-use crate::{Failure, agents, debian, dist, examples, shell, ui};
+use crate::{Failure, agents, dist, examples, shell, skips, ui};
 
 /// What is there only with the feature `otel`, which the shipped build has not.
 const OTEL: &[&[&str]] = &[&["amplihack-export", "--lib"], &["amplihack-cli", "--test", "otel"]];
@@ -30,17 +32,66 @@ const GUARD: &[&[&str]] = &[
 /// What is built and tested. The fuzz programs are run by `cargo xtask nightly`; that they compile is clippy's to say.
 const EVERYTHING: [&str; 3] = ["--workspace", "--exclude", "amplihack-fuzz"];
 
-/// Installs what is missing, builds, runs every test, and ends with the counts.
+/// What the command line asks for.
+#[derive(Debug, PartialEq, Eq)]
+struct TestOptions<'a> {
+    /// The long form of kill, soak and many-run loops.
+    long: bool,
+    /// What becomes of what the machine does not have.
+    missing: MissingPolicy,
+    /// A skipped test is a failure.
+    no_skips: bool,
+    /// Arguments of the runner, which select tests.
+    selection: Vec<&'a String>,
+}
+
+impl<'a> TestOptions<'a> {
+    fn parse(args: &'a [String]) -> Self {
+        let has = |flag: &str| args.iter().any(|arg| arg == flag);
+        let own = ["--long", "--system", "--skip-missing"];
+        let selection: Vec<&String> = args.iter().filter(|arg| !own.contains(&arg.as_str())).collect();
+        let is_whole = selection.is_empty() || selection == ["--shipped-hook"];
+        let missing = match (has("--system"), has("--skip-missing") || !is_whole) {
+            (true, _) => MissingPolicy::Install,
+            (false, true) => MissingPolicy::Skip,
+            (false, false) => MissingPolicy::Ask,
+        };
+        Self { long: has("--long"), missing, no_skips: has("--system"), selection }
+    }
+}
+
+/// Makes sure that the machine has what the tests need: its packages as `missing` tells, and the real agents in the checkout.
+///
+/// # Errors
+/// Something is missing, and `missing` does not let its tests be left out.
+pub(crate) fn prepare(missing: MissingPolicy) -> Result<(), Failure> {
+    prepare_machine(missing)?;
+    match agents::install() {
+        Err(why) if missing == MissingPolicy::Skip => {
+            ui::say(&format!(
+                "the real agents are not installed: {why}; their tests are skipped, and listed at the end"
+            ));
+            Ok(())
+        }
+        Err(why) => Err(format!(
+            "the real agents cannot be installed: {why}\n\
+             hint: `cargo xtask test --skip-missing` leaves out the tests that need them"
+        )),
+        Ok(()) => Ok(()),
+    }
+}
+
+/// Prepares the machine, builds, runs every test, and ends with the counts.
 pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
-    debian::ensure();
-    dist::ensure();
-    agents::ensure();
-    let long = args.iter().any(|arg| arg == "--long");
-    let args: Vec<&String> = args.iter().filter(|arg| *arg != "--long").collect();
+    let options = TestOptions::parse(args);
+    prepare(options.missing)?;
+    let skips = skips::SkipLog::begin()?;
+    let (long, args) = (options.long, options.selection);
 
     // Programs of other crates that a test starts are found beside it; the runner alone would not build them.
+    ui::say("building the programs; a first build takes minutes");
     let mut build = shell::cargo();
-    build.args(["build", "--quiet", "--bins"]);
+    build.args(["build", "--bins"]);
     if names_package(&args) {
         build.args(["--package", "amplihack-testkit", "--package", "amplihack-hooks"]);
     } else {
@@ -53,11 +104,11 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
     let mut runs = if only_the_guard { Vec::new() } else { vec![runner(&args)] };
     if args.is_empty() {
         let mut doc_tests = shell::cargo();
-        doc_tests.args(["test", "--quiet", "--doc", "--no-fail-fast"]).args(EVERYTHING);
+        doc_tests.args(["test", "--doc", "--no-fail-fast"]).args(EVERYTHING);
         runs.push(doc_tests);
         runs.extend(OTEL.iter().map(|words| {
             let mut with_feature = shell::cargo();
-            with_feature.args(["test", "--quiet", "--no-fail-fast", "--features", "otel", "--package"]);
+            with_feature.args(["test", "--no-fail-fast", "--features", "otel", "--package"]);
             with_feature.args(*words);
             with_feature
         }));
@@ -65,12 +116,27 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
         ui::say("documentation tests are left out, since the run is a selection");
     }
 
+    let odd_place = if args.is_empty() { Some(OddPlace::create()?) } else { None };
+    runs.extend(odd_place.iter().flat_map(|place| {
+        odd_place::SELECTIONS.iter().map(|words| {
+            let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+            let mut elsewhere = runner(&words.iter().collect::<Vec<_>>());
+            place.surround(&mut elsewhere);
+            elsewhere
+        })
+    }));
+
     let mut total = Summary::default();
     let mut failure = None;
     let mut run = |command: &mut Command, failure: &mut Option<Failure>| -> Result<(), Failure> {
         if long {
             command.env("AMPLIHACK_TEST_LONG", "1");
         }
+        if options.no_skips {
+            command.env("AMPLIHACK_TEST_NO_SKIPS", "1");
+        }
+        command.env("AMPLIHACK_TEST_SKIP_LOG", skips.path());
+        ui::say(&format!("running {}", shell::shown(command)));
         let (summary, outcome) = watched(command)?;
         total.add(summary);
         if failure.is_none() {
@@ -92,6 +158,11 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
     }
     if args.is_empty() {
         failure = failure.or(examples::run(&[]).err());
+    }
+    let skipped = skips.read();
+    total.skipped += u64::try_from(skipped.len()).unwrap_or(u64::MAX);
+    if !skipped.is_empty() {
+        ui::warn(&format!("left out, because this machine lacks something:\n  {}", skipped.join("\n  ")));
     }
     keep(total)?;
     if let Some(text) = failure {
@@ -199,4 +270,25 @@ fn keep(total: Summary) -> Result<(), Failure> {
     let path = shell::target().join("test-summary.txt");
     std::fs::write(&path, format!("{total}\n"))
         .map_err(|error| format!("failed to write {}: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_system_installs_and_only_a_whole_run_insists() {
+        let parsed = |line: &str| {
+            let args: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+            let options = TestOptions::parse(&args);
+            (options.missing, options.no_skips, options.long, options.selection.len())
+        };
+        assert_eq!(parsed(""), (MissingPolicy::Ask, false, false, 0));
+        assert_eq!(parsed("--long"), (MissingPolicy::Ask, false, true, 0));
+        assert_eq!(parsed("--shipped-hook"), (MissingPolicy::Ask, false, false, 1));
+        assert_eq!(parsed("--skip-missing"), (MissingPolicy::Skip, false, false, 0));
+        assert_eq!(parsed("--system --long"), (MissingPolicy::Install, true, true, 0));
+        assert_eq!(parsed("--package amplihack-cli --test it"), (MissingPolicy::Skip, false, false, 4));
+        assert_eq!(parsed("--system --package amplihack-cli"), (MissingPolicy::Install, true, false, 2));
+    }
 }

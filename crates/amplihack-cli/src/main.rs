@@ -17,6 +17,8 @@ use diagnostics::LogArgs;
 fn main() -> ExitCode {
     let env = Env::from_process();
     let args: Vec<std::ffi::OsString> = std::env::args_os().collect();
+    // Without it, only a limit of file sizes ends the process without a word.
+    let _ = amplihack_sys::last_words::survive_size_limit();
     if let Some(code) = amplihack_probe::scripted::run_if_named(&args, &env) {
         return ExitCode::from(code);
     }

@@ -500,6 +500,12 @@ pub const VARIABLES: &[EnvVariable] = &[
         meaning: "Where Copilot keeps its hooks; install registers there.",
     },
     EnvVariable {
+        name: "GIT_CEILING_DIRECTORIES",
+        role: VariableRole::Read,
+        default: "none",
+        meaning: "Directories, with colons between, at which the look for a repository ends, as with git.",
+    },
+    EnvVariable {
         name: "XDG_CONFIG_HOME",
         role: VariableRole::Read,
         default: "~/.config",

@@ -2,7 +2,7 @@
 //!
 //! Nothing here knows an agent's flags. [`env`](mod@env) is the environment as data, [`LayeredConfig`] the files of settings with
 //! their origins; [`agent_binary`] and [`launcher_context`] answer which agent is in charge, [`prompt_delivery`] which channel a
-//! prompt takes. [`git`] and [`secret`] are about what an environment may hold: another repository, and a key.
+//! prompt takes. [`git`] and [`secret`] are about what an environment may hold: another repository, and a key; [`repository`] is about where a directory stands.
 
 pub mod agent_binary;
 pub mod edited_toml;
@@ -11,6 +11,7 @@ pub mod git;
 pub mod launcher_context;
 mod layered;
 pub mod prompt_delivery;
+pub mod repository;
 pub mod secret;
 
 pub use layered::{

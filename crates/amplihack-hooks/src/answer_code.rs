@@ -103,13 +103,20 @@ mod tests {
     use crate::coverage::DID_NOT_RUN;
 
     /// What each shell makes of a registration whose program is `program`: its code, stdout and stderr.
+    /// A shell that says nothing about a locale that is not installed.
+    fn in_shell(shell: &str) -> Command {
+        let mut command = Command::new(shell);
+        command.env("LC_ALL", "C");
+        command
+    }
+
     fn ran(program: &str, launch: Option<&str>) -> Vec<(i32, String, String)> {
         let text = demanding_command(program, AnswerCode::INSTALLED, launch);
         let shells: [(&str, &[&str]); 4] =
             [("dash", &[]), ("bash", &[]), ("bash", &["--posix"]), ("bash", &["-e"])];
         shells
             .into_iter()
-            .filter_map(|(shell, mode)| Command::new(shell).args(mode).args(["-c", &text]).output().ok())
+            .filter_map(|(shell, mode)| in_shell(shell).args(mode).args(["-c", &text]).output().ok())
             .map(|output| {
                 let said = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
                 (output.status.code().unwrap(), said(&output.stdout), said(&output.stderr))
@@ -165,7 +172,7 @@ mod tests {
     #[test]
     fn a_shell_that_is_killed_has_denied_already() {
         let text = denying_first(&demanding_command("kill -KILL $$", AnswerCode::INSTALLED, None));
-        let output = Command::new("bash").args(["-c", &text]).output().unwrap();
+        let output = in_shell("bash").args(["-c", &text]).output().unwrap();
         assert_eq!((output.status.code(), output.stdout.as_slice()), (None, &b""[..]));
         let said: serde_json::Value = serde_json::from_slice(&output.stderr).unwrap();
         assert_eq!((&said["decision"], &said["reason"]), (&"deny".into(), &DID_NOT_RUN.into()));
@@ -176,7 +183,7 @@ mod tests {
         let text = demanding_command("sh -c 'exit 79'", AnswerCode::INSTALLED, None);
         for shell in ["dash", "bash"] {
             let Ok(output) =
-                Command::new(shell).args(["-c", &format!("{shell} -c \"$1\" >&-"), "-", &text]).output()
+                in_shell(shell).args(["-c", &format!("{shell} -c \"$1\" >&-"), "-", &text]).output()
             else {
                 continue;
             };

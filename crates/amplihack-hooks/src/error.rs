@@ -105,16 +105,31 @@ pub enum HookError {
         why: crate::settings::EditError,
     },
     /// The hook binary is not a program that can be registered.
-    #[error("the hook binary {} cannot be registered: {why}; reinstall amplihack", path.display())]
+    #[error(
+        "the hook binary {} cannot be registered: {why}; install amplihack in a directory with a plain name",
+        path.display()
+    )]
     BadBinary {
         /// The binary.
         path: PathBuf,
         /// The fault of the binary.
         why: &'static str,
     },
+    /// The directory of a launch cannot stand in a registration.
+    #[error(
+        "the guard's directory {} cannot be registered with the agent: {why}; set AMPLIHACK_HOME to a directory with a plain \
+         name, or launch with --no-hooks, without a guard",
+        path.display()
+    )]
+    BadLaunchDirectory {
+        /// The directory.
+        path: PathBuf,
+        /// The fault of its path.
+        why: &'static str,
+    },
     /// The directory of an injection cannot be made.
     #[error(
-        "the hooks of this launch cannot be written to {}: {source}; make room there, or launch with --no-hooks, without a guard",
+        "the hooks of this launch cannot be written to {}: {source}; make room there, set AMPLIHACK_HOME to another directory, or launch with --no-hooks, without a guard",
         path.display()
     )]
     Io {
@@ -137,6 +152,7 @@ impl ErrorExplanation for HookError {
             Self::NotRead { .. } => "hooks_not_read",
             Self::Settings { .. } | Self::OwnSettings { .. } => "hook_settings",
             Self::BadBinary { .. } => "bad_hook_binary",
+            Self::BadLaunchDirectory { .. } => "bad_launch_directory",
             Self::Io { .. } => "hook_injection_io",
         }
     }

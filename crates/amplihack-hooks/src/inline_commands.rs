@@ -6,7 +6,8 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use amplihack_sys::fs::{read_regular, repository_root};
+use amplihack_config::repository::project_root;
+use amplihack_sys::fs::read_regular;
 use serde_json::Value;
 
 use crate::host::{INLINE_COMMANDS, claude_directory};
@@ -42,7 +43,7 @@ fn text_directories(started: &StartContext<'_>) -> Vec<PathBuf> {
         below(&directory.join(".claude"));
     }
     if !started.is_held {
-        let root = repository_root(started.cwd).unwrap_or_else(|| started.cwd.to_owned());
+        let root = project_root(started.cwd, started.env).unwrap_or_else(|| started.cwd.to_owned());
         let directories = started.cwd.ancestors().take_while(|directory| directory.starts_with(&root));
         for directory in directories {
             below(&directory.join(".claude"));

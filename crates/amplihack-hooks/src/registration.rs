@@ -46,7 +46,7 @@ impl HookProgram {
 
     /// The beginning of a shell command.
     fn shell_words(&self) -> Result<String, HookError> {
-        let mut words = vec![shell_path(&self.path)?];
+        let mut words = vec![binary_word(&self.path)?];
         words.extend(self.words.iter().map(|word| shell_quoted(word)));
         Ok(words.join(" "))
     }
@@ -106,7 +106,7 @@ pub fn build_hooks(
     facts: RegistrationFacts<'_>,
 ) -> Result<Vec<HookRegistration>, HookError> {
     let program = program.shell_words()?;
-    let launch = facts.launch.map(shell_path).transpose()?;
+    let launch = facts.launch.map(launch_word).transpose()?;
     let host = hook_host(agent).map_err(|instead| HookError::NoHooks { binary: agent, instead })?;
     let permitting = permission_event(host).filter(|_| facts.skips_permissions);
     Ok(registered_events(host)
@@ -225,7 +225,7 @@ fn hook_command(
         command.extend([" --pin ", &shell_quoted(pin)]);
     }
     // A directory that cannot stand in a registration is the hook process's own, or the payload's.
-    if let Some(cwd) = facts.cwd.and_then(|cwd| shell_path(cwd).ok()).filter(|_| event.is_guard()) {
+    if let Some(cwd) = facts.cwd.and_then(|cwd| path_word(cwd).ok()).filter(|_| event.is_guard()) {
         command.extend([" --cwd ", &cwd]);
     }
     if event.is_guard() {
@@ -239,15 +239,24 @@ fn hook_command(
     command
 }
 
-/// An absolute path as one word of a shell command.
-fn shell_path(binary: &Path) -> Result<String, HookError> {
-    let bad = |why| HookError::BadBinary { path: binary.to_owned(), why };
-    if !binary.is_absolute() {
-        return Err(bad("its path is not absolute"));
+/// The hook binary as one word of a shell command.
+fn binary_word(binary: &Path) -> Result<String, HookError> {
+    path_word(binary).map_err(|why| HookError::BadBinary { path: binary.to_owned(), why })
+}
+
+/// A launch's directory as one word of a shell command.
+fn launch_word(directory: &Path) -> Result<String, HookError> {
+    path_word(directory).map_err(|why| HookError::BadLaunchDirectory { path: directory.to_owned(), why })
+}
+
+/// An absolute path as one word of a shell command; what is wrong with one that cannot stand there.
+fn path_word(path: &Path) -> Result<String, &'static str> {
+    if !path.is_absolute() {
+        return Err("its path is not absolute");
     }
-    let text = binary.to_str().ok_or_else(|| bad("its path is not UTF-8, and registrations are JSON"))?;
+    let text = path.to_str().ok_or("its path is not UTF-8, and registrations are JSON")?;
     if text.chars().any(char::is_control) {
-        return Err(bad("its path has control characters"));
+        return Err("its path has control characters");
     }
     Ok(shell_quoted(text))
 }

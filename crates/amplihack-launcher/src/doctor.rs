@@ -226,7 +226,7 @@ fn agent_report(
 }
 
 fn agent_hooks(agent: AgentBinary, env: &Env, cwd: &Path, broken: &mut Vec<String>) -> AgentHooks {
-    let scopes = [Some(InstallScope::User), InstallScope::from_directory(cwd).ok()];
+    let scopes = [Some(InstallScope::User), InstallScope::from_directory(cwd, env).ok()];
     let registrations: Vec<AgentRegistration> =
         scopes.iter().flatten().filter_map(|scope| inspect_registration(agent, scope, env, cwd)).collect();
     for registration in &registrations {

@@ -96,7 +96,7 @@ fn has_unheld(found: &UntrustedRepository) -> bool {
 fn held_repository(agent: AgentBinary, env: &Env, directories: &[PathBuf]) -> HeldRepository {
     let mut held = HeldRepository { directories: Vec::new(), instructions: None };
     for directory in directories {
-        let (real, root) = directory_and_root(directory);
+        let (real, root) = directory_and_root(directory, env);
         let above = real.ancestors().take_while(|path| path.starts_with(&root)).map(Path::to_owned);
         for path in std::iter::once(directory.clone()).chain(above) {
             if !held.directories.contains(&path) {
@@ -153,7 +153,9 @@ mod tests {
         fn new(files: &[(&str, &str)]) -> Self {
             let dir = tempfile::tempdir().unwrap();
             let base = dir.path().canonicalize().unwrap();
-            let env = Env::empty().with_variable("HOME", base.join("home"));
+            let env = Env::empty()
+                .with_variable("HOME", base.join("home"))
+                .with_variable("GIT_CEILING_DIRECTORIES", std::env::temp_dir());
             let place = Self { _dir: dir, base, env };
             for (path, text) in files {
                 place.put(path, text);

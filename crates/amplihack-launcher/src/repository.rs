@@ -11,8 +11,9 @@ use std::path::{Path, PathBuf};
 
 use amplihack_agent::AgentBinary;
 use amplihack_config::env::Env;
+use amplihack_config::repository::project_root;
 use amplihack_hooks::acting::{ActingFile, acting_files};
-use amplihack_sys::fs::{WriteDurability, create_private_dir, read_regular, repository_root, write_atomic};
+use amplihack_sys::fs::{WriteDurability, create_private_dir, read_regular, write_atomic};
 use amplihack_sys::hex::to_hex;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -46,7 +47,7 @@ pub struct UntrustedRepository {
 
 /// Finds what `agent`, started in `cwd`, would start that nobody has trusted. `None` where there is nothing of that kind.
 pub fn find_untrusted(agent: AgentBinary, env: &Env, cwd: &Path) -> Option<UntrustedRepository> {
-    let (cwd, root) = directory_and_root(cwd);
+    let (cwd, root) = directory_and_root(cwd, env);
     let mut files = acting_files(agent, &root, &cwd, env);
     if files.is_empty() {
         return None;
@@ -60,14 +61,14 @@ pub fn find_untrusted(agent: AgentBinary, env: &Env, cwd: &Path) -> Option<Untru
 }
 
 /// The root of the repository that `directory` is in; `directory` itself, without links, outside of any.
-pub fn trust_root(directory: &Path) -> PathBuf {
-    directory_and_root(directory).1
+pub fn trust_root(directory: &Path, env: &Env) -> PathBuf {
+    directory_and_root(directory, env).1
 }
 
 /// `directory` without links, and its [`trust_root`].
-pub(crate) fn directory_and_root(directory: &Path) -> (PathBuf, PathBuf) {
+pub(crate) fn directory_and_root(directory: &Path, env: &Env) -> (PathBuf, PathBuf) {
     let real = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
-    let root = repository_root(&real).unwrap_or_else(|| real.clone());
+    let root = project_root(&real, env).unwrap_or_else(|| real.clone());
     (real, root)
 }
 

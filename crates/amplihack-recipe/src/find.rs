@@ -5,6 +5,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use amplihack_config::env::Env;
+use amplihack_config::repository::repository_root;
 use amplihack_sys::fs::{read_limited, read_regular};
 
 use crate::bundled;
@@ -17,6 +18,8 @@ pub struct RecipeDiscovery {
     /// Named on the command line.
     explicit: Vec<PathBuf>,
     working_dir: PathBuf,
+    /// Root of the repository around the working directory, without links in its path.
+    repository: Option<PathBuf>,
     defaults: Vec<PathBuf>,
     agents: Vec<PathBuf>,
 }
@@ -112,6 +115,7 @@ impl RecipeDiscovery {
         Self {
             explicit: absolute_dirs(explicit, working_dir),
             working_dir: working_dir.to_owned(),
+            repository: repository_root(working_dir, env),
             defaults: absolute_dirs(&defaults, working_dir),
             agents,
         }
@@ -163,7 +167,8 @@ impl RecipeDiscovery {
         anchored.extend(files.filter_map(Path::parent).map(Path::to_owned));
         // Above a repository, or without one, anybody may have put files.
         let above = self.working_dir.ancestors().take(ANCESTORS);
-        let repository = above.clone().position(|dir| dir.join(".git").exists()).unwrap_or(0);
+        let is_root = |dir: &Path| dir.canonicalize().ok() == self.repository;
+        let repository = above.clone().position(is_root).unwrap_or(0);
         for dir in above.take(repository + 1) {
             anchored.extend([dir.to_owned(), dir.join(BUNDLE)]);
         }

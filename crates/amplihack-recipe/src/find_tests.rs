@@ -26,6 +26,7 @@ impl Tree {
     fn env(&self) -> Env {
         Env::empty()
             .with_variable("HOME", self.path("home"))
+            .with_variable("GIT_CEILING_DIRECTORIES", std::env::temp_dir())
             .with_variable("AMPLIHACK_HOME", self.path("ahome"))
             .with_variable("AMPLIHACK_PACKAGE_RECIPE_DIR", self.path("pkg"))
             .with_variable(
@@ -85,7 +86,8 @@ fn sub_recipes_are_found_beside_and_above() {
     let discovery = tree.discovery(&[]);
     let top = tree.path("top/t.yaml");
     assert!(discovery.find_sub_recipe("above", &top, &top).is_err(), "without a repository");
-    std::fs::create_dir(tree.path(".git")).unwrap();
+    amplihack_testkit::create_repository(&tree.path(""));
+    let discovery = tree.discovery(&[]);
     let (top, inner) = (tree.path("top/t.yaml"), tree.path("inner/i.yaml"));
     for (name, file) in [
         ("beside", "top/beside.yaml"),
@@ -95,8 +97,11 @@ fn sub_recipes_are_found_beside_and_above() {
     ] {
         assert_eq!(discovery.find_sub_recipe(name, &top, &inner).unwrap(), tree.path(file), "{name}");
     }
-    std::fs::create_dir(tree.path("work/.git")).unwrap();
-    assert!(discovery.find_sub_recipe("above", &top, &top).is_err(), "a repository ends the search");
+    amplihack_testkit::create_repository(&tree.path("work"));
+    assert!(
+        tree.discovery(&[]).find_sub_recipe("above", &top, &top).is_err(),
+        "a repository ends the search"
+    );
 }
 
 #[test]

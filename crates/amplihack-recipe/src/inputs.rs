@@ -118,7 +118,9 @@ impl RecipeInputs {
             let failed = |source| RecipeInputsError::File { path: path.to_owned(), source };
             let bytes = read_regular(path, LARGEST).map_err(failed)?;
             let failed = |source| RecipeInputsError::Json { path: path.to_owned(), source };
-            given.context = context_from_raw(serde_json::from_slice(&bytes).map_err(failed)?);
+            // Some editors begin a file with a byte order mark.
+            let text = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&bytes);
+            given.context = context_from_raw(serde_json::from_slice(text).map_err(failed)?);
         }
         Ok(given)
     }

@@ -17,6 +17,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::inputs::{RecipeInputs, RecipeInputsError};
+use crate::path_json;
 use crate::result::{SCHEMA_VERSION, StepResult, StepResultStatus};
 
 /// The longest output within a line.
@@ -112,6 +113,7 @@ pub struct RecipeRunHeader {
     /// The run.
     pub run_id: String,
     /// The recipe's file.
+    #[serde(with = "path_json")]
     pub recipe: PathBuf,
     /// The recipe's name.
     pub name: String,
@@ -121,8 +123,10 @@ pub struct RecipeRunHeader {
     #[serde(default)]
     pub given: Option<RecipeInputs>,
     /// The files that the run was compiled from, with their contents' SHA-256.
+    #[serde(with = "path_json::digests")]
     pub sources: Vec<(PathBuf, String)>,
     /// The working directory of the run's steps.
+    #[serde(with = "path_json")]
     pub cwd: PathBuf,
     /// The runner.
     pub pid: u32,

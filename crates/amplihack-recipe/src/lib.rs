@@ -18,6 +18,7 @@ pub mod find;
 pub mod inputs;
 pub mod journal;
 pub mod model;
+mod path_json;
 pub mod plan;
 pub mod progress;
 pub mod result;

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use amplihack_sys::error::{ErrorExplanation, ExitKind};
 use amplihack_sys::log::LogError;
+use rustix::io::Errno;
 
 /// A run that did not come to an end of its own. Whatever it had started is ended.
 #[derive(Debug, thiserror::Error)]
@@ -30,7 +31,7 @@ pub enum RunError {
         source: io::Error,
     },
     /// The run's journal cannot be written, so nothing more of it is shown.
-    #[error("keep the journal of the run: {0}")]
+    #[error("keep the journal of the run: {0}{advice}", advice = .0.other_home_advice())]
     Journal(#[from] LogError),
     /// An earlier error ended the run, and how it went is not known.
     #[error("tell the end of a run that failed before; see the error before this one")]
@@ -53,6 +54,9 @@ impl RunError {
 
 /// Next step for a program that does not start.
 fn spawn_advice(error: &io::Error) -> &'static str {
+    if matches!(Errno::from_io_error(error), Some(Errno::MFILE | Errno::NFILE)) {
+        return "close files, or raise ulimit -n";
+    }
     match error.kind() {
         io::ErrorKind::NotFound => "check that the program, its interpreter and the working directory exist",
         io::ErrorKind::PermissionDenied => {

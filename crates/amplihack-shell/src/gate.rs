@@ -25,10 +25,17 @@ pub(super) fn admit_script<'a>(src: &'a [u8], limits: &Limits) -> Result<&'a str
     if src.is_ascii() {
         return Ok(text);
     }
-    match text.char_indices().find(|(_, c)| is_deceptive(*c)) {
-        Some((at, c)) => Err(refuse_at("a character that changes how text is shown", at, c.len_utf8())),
-        None => Ok(text),
-    }
+    let bad = text.char_indices().find_map(|(at, c)| {
+        let what = if is_deceptive(c) || is_direction_mark(c) && !is_quoted(text, at) {
+            "a character that changes how text is shown"
+        } else if is_tag(c) && !is_in_flag(text, at) {
+            "a character that is not shown"
+        } else {
+            return None;
+        };
+        Some(refuse_at(what, at, c.len_utf8()))
+    });
+    bad.map_or(Ok(text), Err)
 }
 
 fn refuse_at(what: &str, at: usize, len: usize) -> UndecidedPart {
@@ -44,10 +51,45 @@ fn is_bad_control(src: &[u8], at: usize, byte: u8) -> bool {
     }
 }
 
-/// Bidirectional controls and the C1 controls.
+/// Controls that order the text after them, and the C1 controls.
 fn is_deceptive(c: char) -> bool {
-    matches!(c,
-        '\u{80}'..='\u{9f}' | '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    matches!(c, '\u{80}'..='\u{9f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// Marks with a direction: Hebrew and Arabic need them beside digits and signs. They order nothing but their neighbors.
+fn is_direction_mark(c: char) -> bool {
+    matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}')
+}
+
+/// Letters that nothing shows, and that a model reads.
+fn is_tag(c: char) -> bool {
+    matches!(c, '\u{e0000}'..='\u{e007f}')
+}
+
+/// Tags that a flag of a region has behind it: letters and digits, and the end.
+const FLAG_TAGS: usize = 7;
+
+/// Reports whether the tag at `at` belongs to the flag of a region, such as Scotland's.
+fn is_in_flag(text: &str, at: usize) -> bool {
+    let before = text.get(..at).unwrap_or_default();
+    let tags = before.chars().rev().take_while(|c| is_tag(*c)).count();
+    tags < FLAG_TAGS && before.chars().rev().nth(tags) == Some('\u{1f3f4}')
+}
+
+/// Reports whether the character at `at` stands in quotes, as far as that can be told without reading the script: text for people does.
+fn is_quoted(text: &str, at: usize) -> bool {
+    let mut quote = None;
+    let mut escaped = false;
+    for c in text.get(..at).unwrap_or_default().chars() {
+        match (quote, c) {
+            _ if escaped => escaped = false,
+            (Some('"') | None, '\\') => escaped = true,
+            (None, '\'' | '"') => quote = Some(c),
+            (Some(open), _) if open == c => quote = None,
+            _ => {}
+        }
+    }
+    quote.is_some()
 }
 
 #[cfg(test)]
@@ -68,6 +110,34 @@ mod tests {
             why("ls \u{202e}".as_bytes()),
             "the script holds a character that changes how text is shown"
         );
+    }
+
+    #[test]
+    fn marks_with_a_direction_pass_in_quotes_only() {
+        let admitted = |src: &str| admit_script(src.as_bytes(), &Limits::default()).is_ok();
+        for mark in ['\u{61c}', '\u{200e}', '\u{200f}'] {
+            for (src, passes) in [
+                (format!("git commit -m 'תיקון {mark}(3)'"), true),
+                (format!("git commit -m \"a \\\" {mark}\""), true),
+                (format!("echo 'it'{mark}"), false),
+                (format!("rm{mark} -rf x"), false),
+                (format!("echo \\' {mark}"), false),
+            ] {
+                assert_eq!(admitted(&src), passes, "{src:?}");
+            }
+        }
+        assert!(!admitted("echo '\u{202e}'"), "an override orders what follows");
+    }
+
+    #[test]
+    fn tags_pass_in_flags_only() {
+        let scotland = "\u{1f3f4}\u{e0067}\u{e0062}\u{e0073}\u{e0063}\u{e0074}\u{e007f}";
+        assert!(admit_script(format!("echo '{scotland}'").as_bytes(), &Limits::default()).is_ok());
+        for src in
+            ["echo '\u{e0072}\u{e006d}'", "echo '\u{e0001}'", &format!("echo '{scotland}\u{e0072}\u{e006d}'")]
+        {
+            assert_eq!(why(src.as_bytes()), "the script holds a character that is not shown", "{src:?}");
+        }
     }
 
     #[test]

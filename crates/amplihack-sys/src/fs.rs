@@ -1,5 +1,6 @@
 //! Files that are whole or not there: bounded reads, atomic private writes.
 
+mod git_directory;
 mod walk;
 
 use std::fs::{DirBuilder, File, Metadata};
@@ -9,9 +10,10 @@ use std::path::Path;
 
 use rustix::fs::{CWD, Mode, OFlags, RenameFlags, renameat_with};
 
+pub use git_directory::CEILING_VAR;
 pub use walk::{
-    MAX_DIRECTORIES, RealDirectory, WalkStop, is_present, opened_path, real_directory, repository_root,
-    walk_up,
+    MAX_DIRECTORIES, RealDirectory, WalkStop, find_project_root, find_repository_root, is_present,
+    opened_path, real_directory, walk_up,
 };
 
 /// Reads at most `limit` bytes of `path`.

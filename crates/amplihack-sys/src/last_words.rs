@@ -65,9 +65,28 @@ pub fn arm_words(words: &'static LastWords, time: Duration) -> io::Result<()> {
     // SAFETY: the memory is static, so that it outlives the process's last signal; the old stack is not asked for.
     check_result(unsafe { libc::sigaltstack(&raw const stack, ptr::null_mut()) })?;
     install_handler(&SIGNALS)?;
+    survive_size_limit()?;
     std::panic::set_hook(Box::new(|_| say_last_words()));
     Ok(())
 }
+
+/// Makes a write beyond the limit of file sizes (`ulimit -f`) an error, "file too large", instead of a signal that ends this process.
+///
+/// Programs that this process starts have the signal's default action: a handler does not outlive `exec`.
+///
+/// # Errors
+/// The system does not let the handler be installed.
+pub fn survive_size_limit() -> io::Result<()> {
+    // SAFETY: all zeros is a valid value of the structure, without flags or masked signals but for what is set below.
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    action.sa_sigaction = on_size_limit as extern "C" fn(libc::c_int) as usize;
+    action.sa_flags = libc::SA_RESTART;
+    // SAFETY: the handler does nothing, and the old action is not asked for.
+    check_result(unsafe { libc::sigaction(libc::SIGXFSZ, &raw const action, ptr::null_mut()) })
+}
+
+/// Does nothing: the write that met the limit fails.
+extern "C" fn on_size_limit(_: libc::c_int) {}
 
 /// Reports whether words are in force.
 pub fn is_armed() -> bool {

@@ -83,6 +83,16 @@ pub enum LogError {
     },
 }
 
+impl LogError {
+    /// Advice on another place for the log, where the system refused this one: to be appended to the error's text.
+    pub fn other_home_advice(&self) -> &'static str {
+        match self {
+            Self::Io { .. } => "; or set AMPLIHACK_HOME to another directory",
+            _ => "",
+        }
+    }
+}
+
 impl ErrorExplanation for LogError {
     fn kind(&self) -> &'static str {
         match self {

@@ -27,16 +27,14 @@ pub struct Look {
 }
 
 impl Browser {
-    /// The browser of this machine. If there is none, the test that asked is skipped, and says so.
+    /// The browser of this machine. If there is none, the test that asked is skipped.
     pub fn find() -> Option<Self> {
         let path = Env::from_process().get("PATH").unwrap_or_default().to_owned();
         let found = PROGRAMS.iter().find_map(|name| {
             std::env::split_paths(&path).map(|dir| dir.join(name)).find(|program| program.is_file())
         });
         if found.is_none() {
-            crate::loud(
-                "SKIPPED: no headless browser is installed; `apt-get install chromium-headless-shell` brings one",
-            );
+            crate::skip_test("no headless browser is installed; `cargo xtask test --system` installs one");
         }
         found.map(|program| Self { program })
     }

@@ -28,10 +28,12 @@ pub mod procs;
 pub mod programs;
 pub mod real;
 pub mod record;
+pub mod repository;
 pub mod run;
 pub mod sandbox;
 pub mod script;
 pub mod secrets;
+pub mod skip;
 pub mod slurm;
 pub mod sshd;
 pub mod tmux;
@@ -44,9 +46,11 @@ pub use logged::logged;
 pub use netns::NetNs;
 pub use output::Output;
 pub use record::{Record, StdinKind};
+pub use repository::create_repository;
 pub use run::{Run, Running};
 pub use sandbox::Sandbox;
 pub use script::{Child, Kind, Script};
+pub use skip::{require_programs, require_root, skip_test};
 pub use slurm::Slurm;
 pub use sshd::Sshd;
 pub use tmux::Tmux;
@@ -58,7 +62,7 @@ pub fn long() -> bool {
     amplihack_config::env::Env::from_process().text("AMPLIHACK_TEST_LONG").is_some()
 }
 
-/// Writes one line to the real stderr, past the test harness's capture, so that a skipped test is seen.
+/// Writes one line to the real stderr, past the test harness's capture. A test that is left out is told by [`skip_test`].
 pub fn loud(line: &str) {
     // Nothing is left to tell if stderr itself is gone.
     let _ = writeln!(std::io::stderr(), "{line}");

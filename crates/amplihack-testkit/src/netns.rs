@@ -17,13 +17,13 @@ pub struct NetNs {
 }
 
 impl NetNs {
-    /// Makes a namespace. Where that is not possible, says so on stderr once for each call and uses the plain network.
+    /// Makes a namespace. Where that is not possible, reports so as a skip and uses the plain network.
     pub fn new() -> Self {
         match hold() {
             Ok(holder) => Self { holder: Some(holder) },
             Err(why) => {
-                crate::loud(&format!(
-                    "NOT ISOLATED: no network namespace here ({why}); the plain network is used"
+                crate::skip_test(&format!(
+                    "the isolation: no network namespace here ({why}); the plain network is used"
                 ));
                 Self { holder: None }
             }

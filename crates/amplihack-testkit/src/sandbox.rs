@@ -19,8 +19,13 @@ pub struct Sandbox {
 impl Sandbox {
     /// A sandbox with an empty home and an empty working directory that is no repository.
     pub fn new() -> Self {
-        let root =
-            tempfile::Builder::new().prefix("kit-").tempdir().expect("a temporary directory can be made");
+        Self::within(&std::env::temp_dir())
+    }
+
+    /// A sandbox in `directory`, as [`Self::new`] makes one.
+    pub fn within(directory: &Path) -> Self {
+        let root = tempfile::Builder::new().prefix("kit-").tempdir_in(directory);
+        let root = root.expect("a temporary directory can be made");
         for part in ["home", "work", "bin", "tmp"] {
             std::fs::create_dir(root.path().join(part)).expect("the sandbox is writable");
         }
@@ -32,6 +37,9 @@ impl Sandbox {
             .with_variable("HOME", path.join("home"))
             .with_variable("TMPDIR", path.join("tmp"))
             .with_variable("LANG", "C.UTF-8")
+            .with_variable("TZ", "UTC")
+            // What lies above the temporary directory is nobody's repository here.
+            .with_variable("GIT_CEILING_DIRECTORIES", path.parent().unwrap_or(path))
             .with_variable("TERM", "dumb")
             .with_variable("FAKE_AGENT_LOG", path.join("fake-agents.jsonl"));
         Self { root, env }

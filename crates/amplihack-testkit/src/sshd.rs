@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Read;
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -26,10 +26,7 @@ impl Sshd {
     /// A server whose logins have these variables. `None`, after a loud line, if OpenSSH is not installed.
     #[track_caller]
     pub fn start(environment: &[(&str, &str)]) -> Option<Self> {
-        if let Some(missing) = PROGRAMS.iter().find(|program| !Path::new(program).exists()) {
-            crate::loud(&format!(
-                "SKIPPED: {missing} is not installed; `cargo xtask test` installs it when run as root"
-            ));
+        if !crate::require_programs(PROGRAMS) {
             return None;
         }
         let directory = tempfile::Builder::new()

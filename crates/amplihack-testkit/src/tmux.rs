@@ -1,7 +1,7 @@
 //! A terminal for tests: a private tmux server that no other tmux knows of and that goes away with the test.
 
 use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -21,14 +21,9 @@ impl<'a> Tmux<'a> {
         Self { sandbox, socket: sandbox.root().join("tmux") }
     }
 
-    /// Whether tmux is installed; if not, says so on stderr: the test that asked is skipped.
+    /// Reports whether tmux is installed; if not, the test that asked is skipped.
     pub fn is_installed() -> bool {
-        let found =
-            ["/usr/local/bin/tmux", "/usr/bin/tmux", "/bin/tmux"].iter().any(|path| Path::new(path).exists());
-        if !found {
-            crate::loud("SKIPPED: tmux is not installed; `cargo xtask test` installs it when run as root");
-        }
-        found
+        crate::require_programs(&["tmux"])
     }
 
     /// The `tmux` command for this server, with the sandbox's environment.

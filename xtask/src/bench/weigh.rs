@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use crate::{Failure, debian, shell};
+use crate::{Failure, requirements, shell};
 
 /// One run of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,10 +19,7 @@ pub(crate) struct Weight {
 
 /// Makes sure that there is a `time` that can be asked.
 pub(crate) fn ensure() -> Result<(), Failure> {
-    if Path::new(TIME).is_file() || debian::install(&["time"]) {
-        return Ok(());
-    }
-    Err(format!("{TIME} is missing; install the package time"))
+    requirements::require_program(Path::new(TIME), "time")
 }
 
 const TIME: &str = "/usr/bin/time";

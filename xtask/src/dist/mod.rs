@@ -16,6 +16,7 @@ use crate::{Failure, man, shell, ui};
 pub(crate) use build::place;
 use build::{HOOKS, Order, SHIPPED, TARGET};
 pub(crate) use link::{CHORE as LINK, run as link};
+pub(crate) use musl::TARGET as MUSL_TARGET;
 
 /// Completion scripts: the shell, and where it looks for the script below a `share` directory.
 const COMPLETIONS: [(&str, &str); 3] = [
@@ -56,9 +57,9 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
     release(&programs, &out)
 }
 
-/// Installs what the hook binary is built with, where that is possible.
-pub(crate) fn ensure() {
-    musl::Musl::ensure();
+/// Reports whether the toolchain has the target of the hook binary.
+pub(crate) fn musl_is_installed() -> bool {
+    musl::target_is_installed()
 }
 
 /// The hook binary as it is shipped, to be measured.

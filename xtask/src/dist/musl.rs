@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::{debian, shell, ui};
+use crate::shell;
 
 /// The platform of the hook binary.
 pub(crate) const TARGET: &str = "x86_64-unknown-linux-musl";
@@ -28,7 +28,7 @@ impl Musl {
         if !has_compiler {
             return Err(format!("{COMPILER} is missing: apt-get install {PACKAGE}"));
         }
-        if !libraries(TARGET).is_some_and(|directory| directory.is_dir()) {
+        if !has_libraries(&libraries) {
             return Err(format!("Rust's target is missing: rustup target add {TARGET}"));
         }
         let linkers = libraries(super::build::TARGET)
@@ -37,26 +37,19 @@ impl Musl {
         linkers.map(|linkers| Self { linkers }).ok_or_else(|| "Rust's linker is missing, rust-lld".to_owned())
     }
 
-    /// Installs what is missing where that is possible, and says what is not.
-    pub(crate) fn ensure() {
-        if shell::find(COMPILER).is_none() {
-            debian::install(&[PACKAGE]);
-        }
-        let present = libraries(TARGET).is_some_and(|directory| directory.is_dir());
-        if !present && shell::find("rustup").is_some() {
-            let mut add = shell::program("rustup");
-            // What this fails for is said by whoever needs the target.
-            let _ = shell::run(add.args(["target", "add", TARGET]).stdout(std::io::stderr()));
-        }
-        if let Err(why) = Self::find() {
-            ui::warn(&format!("MISSING: {why}. The hook binary is built for glibc, and starts more slowly."));
-        }
-    }
-
     /// Flags that name the linker: gcc's own on this target reads no order of functions.
     pub(crate) fn linker(&self) -> String {
         format!("-C link-arg=-fuse-ld=lld -C link-arg=-B{}", self.linkers.display())
     }
+}
+
+/// Reports whether the toolchain has the target.
+pub(crate) fn target_is_installed() -> bool {
+    has_libraries(libraries)
+}
+
+fn has_libraries(libraries: impl Fn(&str) -> Option<PathBuf>) -> bool {
+    libraries(TARGET).is_some_and(|directory| directory.is_dir())
 }
 
 /// Where the compiler has the libraries of a target, or would have them.

@@ -4,6 +4,7 @@
 mod hook_build;
 mod installer;
 mod interrupted;
+mod machine;
 mod page;
 mod release;
 mod server;

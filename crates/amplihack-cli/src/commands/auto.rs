@@ -1,5 +1,6 @@
 //! `amplihack auto`, and `--auto` on the verbs of agents.
 
+use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::pin::pin;
 use std::time::Duration;
@@ -19,6 +20,7 @@ use amplihack_orchestration::{
     completed_summary, journal, resume_run,
 };
 use amplihack_session::InterruptSignals;
+use amplihack_sys::error::ExitKind;
 
 use crate::cli::{AgentRunArgs, AutoArgs, AutoCommand, LaunchArgs, OutputFormat, UnattendedArgs};
 use crate::commands::{build_runtime, current_dir};
@@ -193,6 +195,16 @@ pub(super) fn run_extension(
     })
 }
 
+/// Makes sure that git is installed, before anything begins.
+fn require_git(env: &Env) -> Result<(), CommandFailure> {
+    let is_missing = |path: &OsStr| !std::env::split_paths(path).any(|place| place.join("git").is_file());
+    if env.get("PATH").is_some_and(is_missing) {
+        let text = "git was not found on PATH; unattended runs compare the files before and after with it";
+        return Err(CommandFailure::new("git_not_found", text, "install git", ExitKind::NotFound));
+    }
+    Ok(())
+}
+
 /// Environment, configuration, directory and guard that every unattended run of this process uses.
 pub(super) struct UnattendedContext<'a> {
     pub(super) env: &'a Env,
@@ -218,6 +230,7 @@ impl<'a> UnattendedContext<'a> {
         interrupts: InterruptSignals,
     ) -> Result<Self, CommandFailure> {
         check_directory(&cwd)?;
+        require_git(env)?;
         let config = LayeredConfig::load(env, &cwd, &[])?;
         super::config::show_warnings(&config);
         let guard = own_program().map_err(|error| {

@@ -46,8 +46,8 @@ pub(crate) fn trust_acting_files(env: &Env, directory: &Path, known: &Path) -> R
     let new = trust_repository(env, directory).map_err(|error| {
         CommandFailure::from_io_error("the trust in this repository could not be recorded", &error)
     })?;
-    let root = trust_root(directory);
-    let is_known = root == trust_root(known);
+    let root = trust_root(directory, env);
+    let is_known = root == trust_root(known, env);
     for file in new {
         let path = if is_known { file.path } else { root.join(file.path) };
         let line = format!("{} ({})", path.display().to_string().escape_debug(), file.what.escape_debug());

@@ -24,7 +24,7 @@ pub(crate) fn run_install(args: &InstallArgs, env: &Env) -> Result<u8, CommandFa
     let cwd = current_dir()?;
     let config = LayeredConfig::load(env, &cwd, &[])?;
     super::config::show_warnings(&config);
-    let scope = resolve_scope(args.scope, &cwd)?;
+    let scope = resolve_scope(args.scope, &cwd, env)?;
     let agents = if args.agent.is_empty() { found_agents(env, &config)? } else { args.agent.clone() };
     let program = own_program()
         .map_err(|error| CommandFailure::from_io_error("the guard's program could not be found", &error))?;
@@ -67,10 +67,10 @@ fn amp_rules(env: &Env, cwd: &Path, config: &LayeredConfig) -> Result<Vec<Value>
 }
 
 /// The scope that a word of the command line means here.
-pub(super) fn resolve_scope(word: ScopeArg, cwd: &Path) -> Result<InstallScope, InstallError> {
+pub(super) fn resolve_scope(word: ScopeArg, cwd: &Path, env: &Env) -> Result<InstallScope, InstallError> {
     match word {
         ScopeArg::User => Ok(InstallScope::User),
-        ScopeArg::Repo => InstallScope::from_directory(cwd),
+        ScopeArg::Repo => InstallScope::from_directory(cwd, env),
     }
 }
 

@@ -10,7 +10,7 @@ use crate::ui::{self, CommandFailure};
 
 /// Takes back what was installed, and tells what became of each file.
 pub(crate) fn run_uninstall(args: &UninstallArgs, env: &Env) -> Result<u8, CommandFailure> {
-    let scope = install::resolve_scope(args.scope, &current_dir()?)?;
+    let scope = install::resolve_scope(args.scope, &current_dir()?, env)?;
     let agents = if args.agent.is_empty() { &AgentBinary::ALL[..] } else { &args.agent };
     let done = uninstall_hooks(agents, &scope, env)?;
     if args.json {

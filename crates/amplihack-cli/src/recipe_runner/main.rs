@@ -25,6 +25,8 @@ pub(crate) const ARGUMENTS: u8 = 4;
 
 fn main() -> ExitCode {
     let env = Env::from_process();
+    // Without it, only a limit of file sizes ends the process without a word.
+    let _ = amplihack_sys::last_words::survive_size_limit();
     let cli = match RecipeRunnerCli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {

@@ -18,6 +18,8 @@ use args::{XpiaDefendCli, XpiaDefendCommand};
 
 fn main() -> ExitCode {
     let env = Env::from_process();
+    // Without it, only a limit of file sizes ends the process without a word.
+    let _ = amplihack_sys::last_words::survive_size_limit();
     let (answer, code) = match XpiaDefendCli::try_parse() {
         Ok(defend) => answer_command(defend.command, &env).unwrap_or_else(|why| broken_answer(&why)),
         Err(error) => {

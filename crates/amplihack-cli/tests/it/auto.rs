@@ -367,7 +367,7 @@ fn a_worktree_is_kept_while_it_holds_work_and_goes_when_it_holds_none() {
 
 #[test]
 fn a_message_to_another_users_run_is_not_taken() {
-    if !rustix::process::geteuid().is_root() {
+    if !amplihack_testkit::require_root() {
         return;
     }
     let sandbox = claude("say hi; sleep 60");

@@ -4,7 +4,7 @@ use std::fs::{self, File, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 
-use amplihack_testkit::{Bytes, Run, Sandbox, loud};
+use amplihack_testkit::{Bytes, Run, Sandbox, skip_test};
 
 use crate::fakes::{
     fakes, forget, is_root, launch, launched, prepare_program, unprivileged, warnings, without_privilege,
@@ -143,7 +143,7 @@ fn mounted(sandbox: &Sandbox, mounts: &str, args: &[&str]) -> Option<Run> {
             .status()
             .is_ok_and(|status| status.success());
     if !possible {
-        loud("SKIPPED: file systems cannot be mounted here; run as root");
+        skip_test("file systems cannot be mounted here; run as root");
         return None;
     }
     // The directory is entered again, since the old one lies below the mount.

@@ -1,6 +1,6 @@
 //! Completion scripts of each shell.
 
-use amplihack_testkit::{Run, Sandbox, loud};
+use amplihack_testkit::{Run, Sandbox, skip_test};
 
 use crate::world::{amplihack, run};
 
@@ -82,7 +82,7 @@ fn with_script(shell: &str, name: &str) -> Option<Sandbox> {
         .get("PATH")
         .is_some_and(|path| std::env::split_paths(path).any(|directory| directory.join(shell).is_file()));
     if !installed {
-        loud(&format!("SKIPPED: {shell} is not installed; its completion script was not loaded"));
+        skip_test(&format!("{shell} is not installed; its completion script was not loaded"));
         return None;
     }
     sandbox.link("amplihack", amplihack());

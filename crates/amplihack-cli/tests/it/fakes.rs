@@ -25,7 +25,7 @@ pub(crate) fn fakes() -> Sandbox {
 pub(crate) fn bare() -> Sandbox {
     let mut sandbox = Sandbox::new();
     // All that amplihack looks at in a repository; `git init` takes twenty times as long.
-    sandbox.write("work/.git/HEAD", "ref: refs/heads/main\n");
+    amplihack_testkit::create_repository(&sandbox.work());
     let bin = sandbox.bin();
     sandbox.set("PATH", bin);
     sandbox

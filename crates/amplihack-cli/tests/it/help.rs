@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use amplihack_testkit::{Run, Sandbox, loud};
+use amplihack_testkit::{Run, Sandbox, skip_test};
 
 use crate::world::run;
 
@@ -81,7 +81,7 @@ fn every_command_has_a_manual_page_that_renders() {
     assert!(all.len() > 30, "{all:?}");
     let has_man = Path::new("/usr/bin/man").is_file() && Path::new("/usr/bin/groff").is_file();
     if !has_man {
-        loud("SKIPPED: man or groff is not installed; manual pages were made and not rendered");
+        skip_test("man or groff is not installed; manual pages were made and not rendered");
     }
     for words in all {
         let args: Vec<&str> = std::iter::once("man").chain(words.iter().map(String::as_str)).collect();

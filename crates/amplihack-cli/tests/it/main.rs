@@ -48,6 +48,7 @@ mod launch;
 mod nested;
 mod nested_routing;
 mod newcomers;
+mod odd_places;
 mod overhead;
 mod parallel_resume;
 mod policy;

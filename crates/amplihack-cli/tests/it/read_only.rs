@@ -168,7 +168,6 @@ fn a_launch_writes_its_context_and_nothing_else() {
             "work/.claude",
             "work/.claude/runtime",
             "work/.claude/runtime/launcher_context.json",
-            "work/.git",
             "work/.git/info",
             "work/.git/info/exclude",
         ]

@@ -303,7 +303,7 @@ fn managed() -> Vec<Managed> {
 
 /// Refuses `agent` under each of an administrator's settings that leave the guard out; tells under how many.
 pub(crate) fn managed_settings(agent: AgentBinary) -> String {
-    if !rustix::process::geteuid().is_root() {
+    if !amplihack_testkit::require_root() {
         return "not run without root".to_owned();
     }
     let own: Vec<Managed> = managed().into_iter().filter(|(of, ..)| *of == agent).collect();

@@ -110,7 +110,7 @@ pub(crate) fn compiled(source: &Path, library: &Path) -> bool {
     compiler.args(["-shared", "-fPIC", "-D_GNU_SOURCE", "-o"]).arg(library).arg(source);
     let is_made = compiler.status().is_ok_and(|status| status.success());
     if !is_made {
-        amplihack_testkit::loud("SKIPPED: there is no C compiler");
+        amplihack_testkit::skip_test("there is no C compiler");
     }
     is_made
 }

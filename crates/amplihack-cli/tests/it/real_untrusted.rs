@@ -263,7 +263,7 @@ fn copilot_is_started_in_another_repository_that_a_person_trusts() {
         }]});
         let text = json!({"version": 1, "hooks": hooks}).to_string();
         let file = world.sandbox.write("other/.github/hooks/h.json", text).canonicalize().unwrap();
-        world.sandbox.write("other/.git/HEAD", "ref: refs/heads/main\n");
+        amplihack_testkit::create_repository(&world.sandbox.root().join("other"));
         let other = work.with_file_name("other");
         let trusted = json!({"trustedFolders": [work, other]}).to_string();
         world.sandbox.write("home/.copilot/config.json", trusted);

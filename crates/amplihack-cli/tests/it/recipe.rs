@@ -11,7 +11,7 @@ use crate::world::{prepare, run};
 
 fn sandbox(files: &[(&str, &str)]) -> Sandbox {
     let sandbox = Sandbox::new();
-    sandbox.write("work/.git/HEAD", "ref: refs/heads/main\n");
+    amplihack_testkit::create_repository(&sandbox.work());
     for (name, text) in files {
         sandbox.write(format!("work/{name}"), text);
     }

@@ -51,7 +51,7 @@ fn recipes(sandbox: &Sandbox) {
 
 fn sandbox() -> Sandbox {
     let mut sandbox = Sandbox::new();
-    sandbox.write("work/.git/HEAD", "ref: refs/heads/main\n");
+    amplihack_testkit::create_repository(&sandbox.work());
     sandbox.fake("amplifier");
     sandbox.script_for("amplifier", &Script::new().sleep_ms(10).print("the agent's answer\n"));
     recipes(&sandbox);

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use amplihack_testkit::page::{self, Block};
 use amplihack_testkit::procs::Sweep;
-use amplihack_testkit::{NetNs, Sandbox, Script, long, loud, real, workspace};
+use amplihack_testkit::{NetNs, Sandbox, Script, long, real, skip_test, workspace};
 
 use amplihack_config::env::Env;
 
@@ -77,7 +77,7 @@ fn clone(sandbox: &mut Sandbox) {
     }
 }
 
-/// Leaves out the blocks for which this machine lacks something, with a loud line.
+/// Leaves out the blocks for which this machine lacks something: a skip.
 fn possible(blocks: &mut Vec<Block>) {
     let has = |condition: &str| match condition {
         "agent=claude" => real::real_agent("claude").is_some(),
@@ -87,7 +87,7 @@ fn possible(blocks: &mut Vec<Block>) {
     blocks.retain(|block| {
         let missing = block.conditions.iter().find(|condition| !has(condition));
         if let Some(missing) = missing {
-            loud(&format!("SKIPPED: line {} of a page, {missing}", block.line));
+            skip_test(&format!("line {} of a page, {missing}", block.line));
         }
         missing.is_none()
     });

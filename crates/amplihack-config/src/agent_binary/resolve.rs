@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use super::{AgentBinary, AgentNameError, AncestorLaunch, LaunchLiveness, SystemLiveness, validate_name};
 use crate::env::Env;
 use crate::launcher_context::{FILE_NAME, RELATIVE_PATH, SessionId, read};
-use amplihack_sys::fs::{RealDirectory, WalkStop, is_present, real_directory, walk_up};
+use amplihack_sys::fs::{CEILING_VAR, RealDirectory, WalkStop, is_present, real_directory, walk_up};
 use amplihack_sys::sabotage;
 
 /// The variable that names the agent in charge.
@@ -122,7 +122,7 @@ pub fn resolve_with_source(cwd: impl AsRef<Path>) -> ResolvedAgent {
 ///    its agent without any variable, and those of the outer launch get theirs back when it ends.
 /// 3. `$AMPLIHACK_RUNTIME_ROOT/launcher_context.json`.
 /// 4. The first `.claude/runtime/launcher_context.json` on the walk from `cwd` up to the directory with `.git`, that one
-///    included, through at most 32 directories.
+///    included, through at most 32 directories, below those of `GIT_CEILING_DIRECTORIES`.
 /// 5. An ended launch's cache.
 /// 6. [`AgentBinary::DEFAULT`].
 ///
@@ -252,9 +252,9 @@ fn from_file(
     if sabotage::is_active("routing-file-second") {
         return Ok(None);
     }
-    match walk_up(&start, Some(RELATIVE_PATH)) {
+    match walk_up(&start, RELATIVE_PATH, env.get(CEILING_VAR)) {
         WalkStop::Found { directory, file } => use_file(file, &directory, AgentSource::ContextFile),
-        WalkStop::Repository(_) | WalkStop::Exhausted => Ok(None),
+        WalkStop::Border(_) | WalkStop::Exhausted => Ok(None),
     }
 }
 

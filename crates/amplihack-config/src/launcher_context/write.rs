@@ -10,25 +10,28 @@ use super::{
 };
 use crate::agent_binary::{MAX_ANCESTORS, runtime_root};
 use crate::env::Env;
+use crate::repository::repository_root;
 use amplihack_sys as sys;
 use amplihack_sys::fs::{
-    RealDirectory, WalkStop, WriteDurability, create_private_dir, real_directory, repository_root, walk_up,
+    CEILING_VAR, RealDirectory, WalkStop, WriteDurability, create_private_dir, real_directory, walk_up,
     write_atomic,
 };
 use amplihack_sys::sabotage;
 
 /// The file that a launch in `cwd` writes: the one that the resolver would find from there, else the one at the root
 /// of the repository, else the one in `cwd` itself.
-pub fn context_path(cwd: &Path) -> PathBuf {
-    anchor_directory(cwd).join(RELATIVE_PATH)
+pub fn context_path(cwd: &Path, env: &Env) -> PathBuf {
+    anchor_directory(cwd, env).join(RELATIVE_PATH)
 }
 
 /// The directory that holds the `.claude` in question, without symbolic links if there is one at all.
-fn anchor_directory(cwd: &Path) -> PathBuf {
+fn anchor_directory(cwd: &Path, env: &Env) -> PathBuf {
     let Ok(start) = RealDirectory::open(cwd) else { return cwd.to_path_buf() };
-    match walk_up(&start, Some(RELATIVE_PATH)) {
-        WalkStop::Found { directory, .. } | WalkStop::Repository(directory) => directory,
-        WalkStop::Exhausted => start.path,
+    match walk_up(&start, RELATIVE_PATH, env.get(CEILING_VAR)) {
+        WalkStop::Found { directory, .. } => directory,
+        // The resolver does not look beyond a `.git` that git passes over, nor may anything be written there.
+        WalkStop::Border(border) if repository_root(&start.path, env).as_ref() == Some(&border) => border,
+        WalkStop::Border(_) | WalkStop::Exhausted => start.path,
     }
 }
 
@@ -48,7 +51,7 @@ pub fn write(cwd: &Path, env: &Env, context: &LauncherContext) -> Result<PathBuf
     let anchor_directory = if sabotage::is_active("routing-repository-root") {
         cwd.to_path_buf()
     } else {
-        anchor_directory(cwd)
+        anchor_directory(cwd, env)
     };
     let path = anchor_directory.join(RELATIVE_PATH);
     if sabotage::is_active("routing-launch-writes-file") {
@@ -63,7 +66,7 @@ pub fn write(cwd: &Path, env: &Env, context: &LauncherContext) -> Result<PathBuf
         write_below(&anchor_directory, &path, &text)
     };
     if written.is_ok()
-        && let Some(root) = repository_root(&anchor_directory)
+        && let Some(root) = repository_root(&anchor_directory, env)
         && let Err(error) = exclude::hide_runtime(&root, &anchor_directory)
     {
         tracing::warn!(repository = ?root, error = %error, "cannot hide .claude/runtime from git");

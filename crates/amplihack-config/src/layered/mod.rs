@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use crate::agent_binary::AgentBinary;
 use crate::env::Env;
-use amplihack_sys::fs::repository_root;
+use crate::repository::repository_root;
 
 pub use error::{ConfigError, ConfigWarning, IgnoredSetting};
 pub use keys::{ConfigKey, ConfigValue, ConfigValueKind, KEYS, RepositoryReach};
@@ -104,7 +104,7 @@ impl LayeredConfig {
         if let Some(file) = user_file(env) {
             config.add_file(ConfigLayer::User, &file)?;
         }
-        config.repository = repository_root(cwd);
+        config.repository = repository_root(cwd, env);
         if let Some(root) = &config.repository {
             let file = root.join(REPOSITORY_FILE);
             config.add_file(ConfigLayer::Repository, &file)?;

@@ -17,7 +17,7 @@ impl Place {
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let base = fs::canonicalize(dir.path()).unwrap();
-        fs::create_dir_all(base.join("repository/.git")).unwrap();
+        amplihack_testkit::create_repository(&base.join("repository"));
         fs::create_dir_all(base.join("repository/src")).unwrap();
         let env = Env::empty().with_variable("HOME", base.join("home"));
         Self { _dir: dir, base, env }
@@ -320,7 +320,7 @@ fn trust_in_one_repository_is_not_trust_in_one_inside_or_beside_it() {
     let outer = place.base.join("repository");
     record_trust(&place.env, &outer).unwrap();
     for other in [outer.join("vendored"), place.base.join("repository-2")] {
-        fs::create_dir_all(other.join(".git")).unwrap();
+        amplihack_testkit::create_repository(&other);
         fs::create_dir_all(other.join(".amplihack")).unwrap();
         fs::write(other.join(REPOSITORY_FILE), "agents.claude.path = '/evil'").unwrap();
         let config =

@@ -10,7 +10,8 @@ use super::file::{read_text, syntax_error};
 use super::{TRUSTED_REPOSITORIES, user_file};
 use crate::edited_toml::as_before;
 use crate::env::Env;
-use amplihack_sys::fs::{WriteDurability, create_private_dir, repository_root, write_atomic};
+use crate::repository::repository_root;
+use amplihack_sys::fs::{WriteDurability, create_private_dir, write_atomic};
 
 /// Result of [`record_trust`].
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,7 +29,7 @@ pub struct TrustChange {
 /// Adds its root to `trusted_repositories` in the user's file and leaves every other line, comment and blank of it alone. The
 /// file is replaced whole; a file that is not TOML is refused.
 pub fn record_trust(env: &Env, directory: &Path) -> Result<TrustChange, ConfigError> {
-    let repository = repository_root(directory)
+    let repository = repository_root(directory, env)
         .ok_or_else(|| ConfigError::NoRepository { directory: directory.to_path_buf() })?;
     let name = repository.to_str().ok_or_else(|| ConfigError::NotUtf8 { path: repository.clone() })?;
     let file = user_file(env).ok_or(ConfigError::NoUserFile)?;
@@ -87,7 +88,7 @@ mod tests {
     fn setting() -> (tempfile::TempDir, PathBuf, Env) {
         let dir = tempfile::tempdir().unwrap();
         let base = fs::canonicalize(dir.path()).unwrap();
-        fs::create_dir_all(base.join("repository/.git")).unwrap();
+        amplihack_testkit::create_repository(&base.join("repository"));
         fs::create_dir_all(base.join("repository/src")).unwrap();
         let env = Env::empty().with_variable("HOME", base.join("home"));
         (dir, base, env)

@@ -15,8 +15,7 @@ use amplihack_sys as sys;
 fn repository() -> (tempfile::TempDir, PathBuf) {
     let dir = tempfile::tempdir().unwrap();
     let root = fs::canonicalize(dir.path()).unwrap().join("repository");
-    fs::create_dir_all(root.join(".git/info")).unwrap();
-    fs::write(root.join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
+    amplihack_testkit::create_repository(&root);
     (dir, root)
 }
 
@@ -84,16 +83,16 @@ fn the_location_is_the_found_file_then_the_root_then_the_directory() {
     let (_dir, root) = repository();
     let deep = root.join("a/b");
     fs::create_dir_all(&deep).unwrap();
-    assert_eq!(context_path(&deep), root.join(RELATIVE_PATH));
+    assert_eq!(context_path(&deep, &Env::empty()), root.join(RELATIVE_PATH));
     let nearer = root.join("a/.claude/runtime");
     fs::create_dir_all(&nearer).unwrap();
     fs::write(nearer.join(FILE_NAME), "broken").unwrap();
-    assert_eq!(context_path(&deep), nearer.join(FILE_NAME), "the resolver would stop there");
+    assert_eq!(context_path(&deep, &Env::empty()), nearer.join(FILE_NAME), "the resolver would stop there");
 
     // 33 levels below, the walk ends before it comes to the root.
     let lost = (0..33).fold(root.join("c"), |path, _| path.join("d"));
     fs::create_dir_all(&lost).unwrap();
-    assert_eq!(context_path(&lost), lost.join(RELATIVE_PATH));
+    assert_eq!(context_path(&lost, &Env::empty()), lost.join(RELATIVE_PATH));
 }
 
 #[test]

@@ -10,8 +10,9 @@ use std::time::Duration;
 use amplihack_agent::{AgentBinary, GuardState, line_finding};
 use amplihack_config::env::Env;
 use amplihack_config::git::IsolatedGit;
+use amplihack_config::repository::repository_root;
 use amplihack_policy::{FileText, World};
-use amplihack_sys::fs::{read_regular, repository_root};
+use amplihack_sys::fs::{CEILING_VAR, read_regular};
 use amplihack_sys::{ProgramOutput, capture_output};
 
 use super::files;
@@ -104,7 +105,7 @@ impl GuardMachine {
 
     /// git in `dir`, with nothing of the environment but where its programs and the user's settings are.
     fn git_in(&self, dir: &Path) -> IsolatedGit {
-        let env: Env = ["PATH", "HOME", "XDG_CONFIG_HOME"]
+        let env: Env = ["PATH", "HOME", "XDG_CONFIG_HOME", CEILING_VAR]
             .into_iter()
             .filter_map(|name| Some((name, self.env.get(name)?)))
             .collect();
@@ -127,7 +128,7 @@ fn capture_bounded(command: Command) -> Option<ProgramOutput> {
 impl World for GuardMachine {
     /// The branch; empty where there is no repository, and `HEAD` where no branch is checked out.
     fn branch(&self, dir: &Path) -> Option<String> {
-        let Some(root) = repository_root(dir) else {
+        let Some(root) = repository_root(dir, &self.env) else {
             return if dir.is_dir() { Some(String::new()) } else { None };
         };
         let head = read_regular(&git_directory(&root)?.join("HEAD"), LIMIT).ok()?;
@@ -144,7 +145,7 @@ impl World for GuardMachine {
     }
 
     fn dirty(&self, dir: &Path) -> Option<bool> {
-        if repository_root(dir).is_none() {
+        if repository_root(dir, &self.env).is_none() {
             return dir.is_dir().then_some(false);
         }
         let mut git = self.git_in(dir);
@@ -289,7 +290,10 @@ mod tests {
 
     fn machine(home: &Path) -> GuardMachine {
         GuardMachine::new(
-            &Env::empty().with_variable("HOME", home).with_variable("PATH", "/usr/local/bin:/usr/bin:/bin"),
+            &Env::empty()
+                .with_variable("HOME", home)
+                .with_variable("PATH", "/usr/local/bin:/usr/bin:/bin")
+                .with_variable(CEILING_VAR, std::env::temp_dir()),
         )
     }
 

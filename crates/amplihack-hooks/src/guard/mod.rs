@@ -226,7 +226,7 @@ mod tests {
     fn a_repositorys_rules_on_hosts_reach_its_fetches() {
         let dir = tempfile::tempdir().unwrap();
         let repository = dir.path().join("r");
-        std::fs::create_dir_all(repository.join(".git")).unwrap();
+        amplihack_testkit::create_repository(&repository);
         std::fs::create_dir_all(repository.join(".amplihack")).unwrap();
         let rule = "[[rule]]\nhosts = ['bad.example']\ndecision = 'deny'\n";
         std::fs::write(repository.join(".amplihack/policy.toml"), rule).unwrap();

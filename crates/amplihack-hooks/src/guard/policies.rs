@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use amplihack_config::env::Env;
+use amplihack_config::repository::repository_root;
 use amplihack_config::{ConfigError, LayeredConfig};
 use amplihack_policy::policy::PolicyMode;
 use amplihack_policy::user::{Layer, PolicyError, PolicyLayerOwner, REPOSITORY_FILE, USER_FILE};
 use amplihack_policy::{Policy, XpiaSettings};
 use amplihack_sys::error::ErrorExplanation;
-use amplihack_sys::fs::repository_root;
 
 use super::snapshot::SnapshotError;
 
@@ -57,7 +57,7 @@ pub fn load_policy(env: &Env, cwd: &Path, pinned: Option<&str>) -> Result<Policy
 /// The policy files that count in `cwd`, the weakest first, whether they are there or not.
 pub(super) fn policy_files(env: &Env, cwd: &Path) -> Vec<(PolicyLayerOwner, PathBuf)> {
     let repository =
-        repository_root(cwd).map(|root| (PolicyLayerOwner::Repository, root.join(REPOSITORY_FILE)));
+        repository_root(cwd, env).map(|root| (PolicyLayerOwner::Repository, root.join(REPOSITORY_FILE)));
     let user = env.config_home().map(|home| (PolicyLayerOwner::User, home.join(USER_FILE)));
     [Some((PolicyLayerOwner::System, PathBuf::from(SYSTEM_FILE))), repository, user]
         .into_iter()
@@ -120,7 +120,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let env = Env::empty().with_variable("HOME", dir.path());
         let repository = dir.path().join("r");
-        fs::create_dir_all(repository.join(".git")).unwrap();
+        amplihack_testkit::create_repository(&repository);
         fs::create_dir_all(repository.join(".amplihack")).unwrap();
         fs::write(repository.join(".amplihack/config.toml"), "policy = \"observe\"\n").unwrap();
         assert_eq!(policy_mode(&env, &repository, None).unwrap(), PolicyMode::Standard);

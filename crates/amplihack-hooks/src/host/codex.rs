@@ -262,14 +262,18 @@ mod tests {
         std::fs::create_dir_all(&own).unwrap();
         let env = Env::empty().with_variable("CODEX_HOME", &own);
         assert_eq!(held_instructions(&env, &root, &root), None);
-        std::fs::write(dir.path().join("AGENTS.md"), "above").unwrap();
+        std::fs::write(dir.path().join("AGENTS.md"), "outer instructions").unwrap();
         std::fs::write(root.join("AGENTS.md"), "of the root").unwrap();
         std::fs::write(root.join("sub/AGENTS.md"), "hidden").unwrap();
         std::fs::write(root.join("sub/AGENTS.override.md"), "é".repeat(MOST_INSTRUCTIONS)).unwrap();
         std::fs::write(own.join("config.toml"), "developer_instructions = \"mine\"\n").unwrap();
         let text = held_instructions(&env, &root, &root.join("sub")).unwrap();
         assert!(text.starts_with("mine\n\n# AGENTS.md") && text.contains("of the root\n\né"), "{text:.200}");
-        assert!(!text.contains("above") && !text.contains("hidden") && text.len() < MOST_INSTRUCTIONS + 400);
+        assert!(
+            !text.contains("outer instructions")
+                && !text.contains("hidden")
+                && text.len() < MOST_INSTRUCTIONS + 400
+        );
     }
 
     #[test]

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use amplihack_config::agent_binary::AgentBinary;
 use amplihack_config::env::Env;
-use amplihack_sys::fs::{read_limited, repository_root};
+use amplihack_config::repository::project_root;
+use amplihack_sys::fs::read_limited;
 use serde_json::{Value, json};
 
 use super::{DialectSpec, HookHost, HostLaunchHooks, LaunchContext, claude, has_any};
@@ -160,15 +161,15 @@ fn trusts_folder(file: &Path, cwd: &Path) -> bool {
         .any(|folder| folder.as_str().is_some_and(|path| is_above(path.as_ref())))
 }
 
-fn switched_off(_: &Env, cwd: Option<&Path>) -> Option<(PathBuf, &'static str)> {
+fn switched_off(env: &Env, cwd: Option<&Path>) -> Option<(PathBuf, &'static str)> {
     if has_bool(Path::new(MANAGED), MANAGED_ONLY, true) {
         return Some((MANAGED.into(), MANAGED_ONLY));
     }
-    Some((disabling_file(cwd?)?, KEY))
+    Some((disabling_file(env, cwd?)?, KEY))
 }
 
-fn disabling_file(cwd: &Path) -> Option<PathBuf> {
-    let root = repository_root(cwd);
+fn disabling_file(env: &Env, cwd: &Path) -> Option<PathBuf> {
+    let root = project_root(cwd, env);
     let directories = cwd.ancestors().take_while(|directory| {
         // Beyond the repository's root nothing is its own; without a repository only the directory itself counts.
         *directory == cwd || root.as_ref().is_some_and(|root| directory.starts_with(root))
@@ -244,7 +245,8 @@ mod tests {
             let file = base.join(file);
             fs::create_dir_all(file.parent().unwrap()).unwrap();
             fs::write(&file, "{ // why\n \"disableAllHooks\": true,\n}").unwrap();
-            let found = disabling_file(&cwd);
+            let env = Env::empty().with_variable("GIT_CEILING_DIRECTORIES", std::env::temp_dir());
+            let found = disabling_file(&env, &cwd);
             assert_eq!(found, counts.then(|| file.clone()), "{}", file.display());
             fs::remove_file(&file).unwrap();
         }

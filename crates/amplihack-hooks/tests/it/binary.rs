@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use amplihack_testkit::{json, loud, printed, programs};
+use amplihack_testkit::{json, printed, programs, skip_test};
 use serde_json::Value;
 
 /// The program under test.
@@ -142,7 +142,7 @@ fn the_deadline_comes_before_everything_that_could_wait() {
         .stdin(Stdio::null())
         .output();
     if !traced.is_ok_and(|output| output.status.code() == Some(2)) {
-        loud("SKIPPED: strace does not run here");
+        skip_test("strace does not run here");
         return;
     }
     let text = std::fs::read_to_string(&log).unwrap();

@@ -1,10 +1,10 @@
 //! Directories in which each agent keeps what it reads: for a user, and in a repository.
 
+use amplihack_config::repository::repository_root;
 use std::path::{Path, PathBuf};
 
 use amplihack_config::agent_binary::AgentBinary;
 use amplihack_config::env::Env;
-use amplihack_sys::fs::repository_root;
 use serde::{Deserialize, Serialize};
 
 use super::InstallError;
@@ -22,8 +22,9 @@ pub enum InstallScope {
 
 impl InstallScope {
     /// The repository around `cwd`.
-    pub fn from_directory(cwd: &Path) -> Result<Self, InstallError> {
-        let root = repository_root(cwd).ok_or_else(|| InstallError::NoRepository { path: cwd.to_owned() })?;
+    pub fn from_directory(cwd: &Path, env: &Env) -> Result<Self, InstallError> {
+        let root =
+            repository_root(cwd, env).ok_or_else(|| InstallError::NoRepository { path: cwd.to_owned() })?;
         Ok(Self::Repository(root.canonicalize().unwrap_or(root)))
     }
 

@@ -47,7 +47,7 @@ impl Place {
             .with_variable("AMPLIHACK_HOME", path.join("ours"))
             .with_variable("PATH", "/usr/bin:/bin");
         let place = Self { root, env };
-        place.write("repo/.git/HEAD", "ref: refs/heads/main\n");
+        amplihack_testkit::create_repository(&place.root.path().join("repo"));
         place.write("home/.claude/settings.json", CLAUDE);
         place.write("home/.codex/config.toml", CODEX);
         place.write("home/.copilot/copilot-instructions.md", "# mine, without an end");

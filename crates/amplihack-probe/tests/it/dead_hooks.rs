@@ -188,7 +188,7 @@ async fn session(agent: AgentBinary, program: &Path, server: &ModelServer, form:
 async fn column(agent: AgentBinary, forms: &'static [Form]) {
     let Some(program) = program(agent) else { return };
     // As another user Gemini reads no settings of a launch.
-    if agent == AgentBinary::Gemini && !rustix::process::geteuid().is_root() {
+    if agent == AgentBinary::Gemini && !amplihack_testkit::require_root() {
         return;
     }
     let server = ModelServer::start().await.unwrap();

@@ -55,8 +55,7 @@ impl Drop for Terminal {
 
 async fn starts(agent: AgentBinary, before: &[&str], prompt: &str) {
     let Some(program) = program(agent) else { return };
-    if Command::new("tmux").arg("-V").output().is_err() {
-        eprintln!("SKIPPED: tmux is not on PATH; install it");
+    if !amplihack_testkit::Tmux::is_installed() {
         return;
     }
     let server = ModelServer::start().await.unwrap();

@@ -3,7 +3,6 @@
 #![expect(
     clippy::unwrap_used,
     clippy::panic,
-    clippy::print_stderr,
     reason = "clippy's allowance for tests leaves out the functions beside them"
 )]
 

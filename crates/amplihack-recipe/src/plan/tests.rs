@@ -15,7 +15,8 @@ fn tree(files: &[(&str, &str)]) -> tempfile::TempDir {
 }
 
 fn plan(dir: &tempfile::TempDir, mode: PlanCompileMode) -> Result<Plan, CompileError> {
-    let discovery = RecipeDiscovery::new(&Env::empty(), dir.path(), &[]);
+    let env = Env::empty().with_variable("GIT_CEILING_DIRECTORIES", std::env::temp_dir());
+    let discovery = RecipeDiscovery::new(&env, dir.path(), &[]);
     compile_plan(&dir.path().join("top.yaml"), &discovery, mode, &[])
 }
 

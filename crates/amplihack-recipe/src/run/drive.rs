@@ -88,7 +88,7 @@ impl RecipeRunResources {
 #[non_exhaustive]
 pub enum RecipeRunError {
     /// The journal cannot be written, so nothing more is done.
-    #[error("the journal of the run cannot be kept: {0}")]
+    #[error("the journal of the run cannot be kept: {0}{advice}", advice = .0.other_home_advice())]
     Journal(#[from] LogError),
     /// A task of the runner has ended in an unexpected way.
     #[error("a step was lost: {0}; this is a bug of amplihack")]
@@ -273,9 +273,7 @@ async fn perform_work(
                 return ended.into();
             }
             match process::script_program(world, &task.name, prepared, cwd) {
-                Err(error) => {
-                    TaskResult::NotStarted(format!("the step's files cannot be written: {error}")).into()
-                }
+                Err(error) => TaskResult::NotStarted(format!("the step cannot be started: {error}")).into(),
                 Ok((program, _files)) => {
                     process::run_program(world, &task.name, &program, limit(*timeout), stopped).await
                 }

@@ -144,7 +144,7 @@ pub fn execute_run(
         bounds,
     } = execution;
     let root = &plan.root().recipe;
-    if let Some(fault) = preflight_faults(root, &context, &settings.cwd) {
+    if let Some(fault) = preflight_faults(root, &context, &settings.cwd, &env) {
         return Ok(RunResult {
             run_id: settings.run_id,
             recipe_name: root.name.clone(),

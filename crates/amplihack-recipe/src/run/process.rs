@@ -2,9 +2,10 @@
 
 use std::fs::File;
 use std::io::{self, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use amplihack_config::env::Env;
 use amplihack_session::step::{SpooledFile, StepBackground, StepProgram, StepRun, StepSpec};
 use amplihack_session::{DeadlineKind, EndCause};
 use amplihack_sys::fs::{WriteDurability, write_atomic_with};
@@ -21,8 +22,26 @@ const ERROR: usize = 4_000;
 /// The longest script that is an argument; the kernel's limit is a little more.
 const SCRIPT: usize = 100_000;
 
-/// The program that runs scripts.
+/// The program that runs scripts, where most systems have it.
 const BASH: &str = "/bin/bash";
+
+/// The bash that runs scripts: the system's, else the first one on the PATH of `environment`.
+fn bash_path(environment: &Env) -> io::Result<PathBuf> {
+    find_bash(Path::new(BASH), environment).ok_or_else(|| {
+        let why = "bash is neither /bin/bash nor on PATH; commands of recipes are bash scripts: install bash";
+        io::Error::new(io::ErrorKind::NotFound, why)
+    })
+}
+
+fn find_bash(usual: &Path, environment: &Env) -> Option<PathBuf> {
+    if usual.exists() {
+        return Some(usual.to_owned());
+    }
+    let path = environment.get("PATH")?;
+    // An entry that is not absolute would be a bash of the working directory's.
+    let directories = std::env::split_paths(path).filter(|directory| directory.is_absolute());
+    directories.map(|directory| directory.join("bash")).find(|program| program.is_file())
+}
 
 /// The result of a task that has ended, with the processes that it left in the background.
 pub(super) struct FinishedRecipeTask {
@@ -60,7 +79,7 @@ pub(super) fn script_program(
     };
     Ok((
         StepProgram {
-            path: BASH.into(),
+            path: bash_path(&environment)?,
             arguments,
             environment: environment.into(),
             directory: cwd.to_owned(),
@@ -71,7 +90,7 @@ pub(super) fn script_program(
 
 /// Private files that are removed when this is dropped.
 #[derive(Default)]
-pub(super) struct RecipeStepFiles(Vec<std::path::PathBuf>);
+pub(super) struct RecipeStepFiles(Vec<PathBuf>);
 
 impl RecipeStepFiles {
     pub(super) fn write(
@@ -92,7 +111,7 @@ impl RecipeStepFiles {
         let path = world.directory.join("steps").join(name);
         write_atomic_with(&path, 0o600, WriteDurability::Process, write)?;
         self.0.push(path);
-        self.0.last().map(std::path::PathBuf::as_path).ok_or_else(|| io::ErrorKind::Other.into())
+        self.0.last().map(PathBuf::as_path).ok_or_else(|| io::ErrorKind::Other.into())
     }
 }
 
@@ -216,4 +235,24 @@ fn trim_blanks(mut text: String) -> String {
     text.drain(..blanks);
     text.shrink_to_fit();
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bash_is_the_systems_or_the_first_on_an_absolute_path() {
+        let dir = tempfile::tempdir().unwrap();
+        let programs = dir.path().join("programs");
+        std::fs::create_dir(&programs).unwrap();
+        let path = std::env::join_paths([Path::new("relative"), Path::new("/nowhere"), &programs]).unwrap();
+        let env = Env::empty().with_variable("PATH", path);
+        let none = dir.path().join("none");
+        assert_eq!(find_bash(&none, &env), None);
+        std::fs::write(programs.join("bash"), "").unwrap();
+        assert_eq!(find_bash(&none, &env), Some(programs.join("bash")));
+        assert_eq!(find_bash(&programs, &env), Some(programs), "the usual one comes first");
+        assert_eq!(find_bash(&none, &Env::empty()), None);
+    }
 }

@@ -1,9 +1,9 @@
 //! The repository that is sent: where it is, and which commit and branch.
 
+use amplihack_config::repository::repository_root;
 use std::path::{Path, PathBuf};
 
 use amplihack_config::env::Env;
-use amplihack_sys::fs::repository_root;
 
 use crate::error::{ErrorContext, RemoteError};
 use crate::git::{self, RemoteGit, RemoteGitAnswer};
@@ -46,7 +46,7 @@ impl PackageRepository {
         let branch = String::from_utf8(branch.stdout).ok();
         let branch =
             branch.and_then(|name| Some(name.trim_end_matches('\n').strip_prefix("refs/heads/")?.to_owned()));
-        let root = if bare || inside { None } else { Some(work_tree_root(&git, directory).await?) };
+        let root = if bare || inside { None } else { Some(work_tree_root(&git, env, directory).await?) };
         let git = match &root {
             Some(root) => git.in_directory(root),
             None => git,
@@ -93,11 +93,11 @@ pub(super) fn repository_error(context: ErrorContext) -> RemoteError {
 }
 
 /// The top of the work tree, which must be where the repository is: `core.worktree` could name the user's home.
-async fn work_tree_root(git: &RemoteGit, directory: &Path) -> Result<PathBuf, ErrorContext> {
+async fn work_tree_root(git: &RemoteGit, env: &Env, directory: &Path) -> Result<PathBuf, ErrorContext> {
     let said = git.run_checked("find the top of the work tree", ["rev-parse", "--show-toplevel"]).await?;
     let root = git::answer_path(&said);
     let real = root.canonicalize().ok();
-    if real.is_some() && real == repository_root(directory).and_then(|found| found.canonicalize().ok()) {
+    if real.is_some() && real == repository_root(directory, env).and_then(|found| found.canonicalize().ok()) {
         return Ok(root);
     }
     let message = format!("the work tree of {} is configured to be {}", directory.display(), root.display());

@@ -218,7 +218,7 @@ impl Disk {
         match mount.output() {
             Ok(output) if output.status.success() => Some(Self(path.to_owned())),
             _ => {
-                amplihack_testkit::loud("SKIPPED: no file system can be mounted here; run the tests as root");
+                amplihack_testkit::skip_test("no file system can be mounted here; run the tests as root");
                 None
             }
         }

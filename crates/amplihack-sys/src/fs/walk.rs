@@ -1,23 +1,82 @@
 //! The walk from a directory up to the repository that holds it.
 
+use std::ffi::OsStr;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
+use super::git_directory::{DotGit, find_ceiling};
 use crate::sabotage;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags, open, openat2, statat};
 
 /// Number of directories that a walk looks at, the one in which it starts included.
 pub const MAX_DIRECTORIES: usize = 32;
 
-/// The root of the repository that holds `directory`: the nearest directory with a `.git` of any type, without
-/// symbolic links in its path.
+/// The root of the work tree that holds `directory`, as git finds it, without symbolic links in its path.
 ///
-/// At most [`MAX_DIRECTORIES`] are looked at. `None` if there is none, or `directory` cannot be opened.
-pub fn repository_root(directory: &Path) -> Option<PathBuf> {
-    match walk_up(&RealDirectory::open(directory).ok()?, None) {
-        WalkStop::Repository(root) => Some(root),
-        WalkStop::Found { .. } | WalkStop::Exhausted => None,
+/// A `.git` that is no repository is passed over, as by git. A file of that name that leads nowhere ends the walk, and so does
+/// [`CEILING_VAR`](super::CEILING_VAR) in `ceilings`. At most [`MAX_DIRECTORIES`] are looked at. `None` if there is no repository, or
+/// `directory` cannot be opened.
+pub fn find_repository_root(directory: &Path, ceilings: Option<&OsStr>) -> Option<PathBuf> {
+    let start = RealDirectory::open(directory).ok()?;
+    let ceiling = find_ceiling(ceilings, &start.path);
+    let mut names = StepNames::new();
+    for (level, directory) in levels(&start, ceiling.as_deref(), MAX_DIRECTORIES) {
+        if !names.is_present(&start, level, ".git") {
+            continue;
+        }
+        match DotGit::inspect(&directory.join(".git")) {
+            DotGit::Repository => return Some(directory.to_path_buf()),
+            DotGit::Broken => return None,
+            DotGit::Nothing => {}
+        }
+    }
+    None
+}
+
+/// The root of what an agent may take for the project that holds `directory`: git's root, or the nearest directory with a `.git` of any
+/// type, whichever is further out.
+///
+/// Agents look for that name by themselves, not all of them ask git, and none of them heeds git's ceilings. `None` if there is neither.
+pub fn find_project_root(directory: &Path, ceilings: Option<&OsStr>) -> Option<PathBuf> {
+    let start = RealDirectory::open(directory).ok()?;
+    let mut names = StepNames::new();
+    let mut marked = levels(&start, None, MAX_DIRECTORIES);
+    let marked = marked
+        .find(|(level, _)| names.is_present(&start, *level, ".git"))
+        .map(|(_, path)| path.to_path_buf());
+    let of_git = find_repository_root(directory, ceilings);
+    // Both hold the directory, so that one of them holds the other.
+    [marked, of_git].into_iter().flatten().min_by_key(|root| root.components().count())
+}
+
+/// The directory in which a walk starts and those above it, `most` at most, below `ceiling`, each with its number of steps up.
+fn levels<'a>(
+    start: &'a RealDirectory,
+    ceiling: Option<&'a Path>,
+    most: usize,
+) -> impl Iterator<Item = (usize, &'a Path)> {
+    let above = start.path.ancestors().take(most);
+    above.take_while(move |directory| Some(*directory) != ceiling).enumerate()
+}
+
+/// Names of files above an open directory, in one buffer.
+struct StepNames(String);
+
+impl StepNames {
+    fn new() -> Self {
+        let mut name = String::with_capacity(256);
+        name.push_str(UPS);
+        Self(name)
+    }
+
+    /// Reports whether `file` is present `level` steps above `start`.
+    fn is_present(&mut self, start: &RealDirectory, level: usize, file: &str) -> bool {
+        self.0.truncate(UPS.len());
+        self.0.push_str(file);
+        // The ending of the name with as many steps up as there are levels.
+        let path = self.0.get(UPS.len() - level * UP..).unwrap_or_default();
+        present_at(start.file.as_fd(), Path::new(path))
     }
 }
 
@@ -42,44 +101,37 @@ pub enum WalkStop {
         /// The file's path, by its name in that directory.
         file: PathBuf,
     },
-    /// The wanted file is nowhere up to this repository's root, which was looked at too.
-    Repository(PathBuf),
-    /// Neither the file nor a repository.
+    /// The wanted file is nowhere up to this directory, which was looked at too and has a `.git` of any type.
+    Border(PathBuf),
+    /// Neither the file nor a border.
     Exhausted,
 }
 
-/// Walks up from `start` to the first directory with `wanted` or `.git` in it.
+/// Walks up from `start` to the first directory with `wanted` or a `.git` of any type in it, below the ceiling in `ceilings`.
 ///
+/// A `.git` that is no repository is a border too: what it is cannot always be seen, and nothing of another repository may count.
 /// Costs one stat for each of the two in each directory. They are asked relative to the open directory, which spares the kernel
 /// the way down from the root and pays for opening it.
-pub fn walk_up(start: &RealDirectory, wanted: Option<&str>) -> WalkStop {
-    let mut name = String::with_capacity(256);
-    name.push_str(UPS);
-    let mut here = |level: usize, file: &str| {
-        name.truncate(UPS.len());
-        name.push_str(file);
-        // The ending of the name with as many steps up as there are levels.
-        present_at(start.file.as_fd(), Path::new(name.get(UPS.len() - level * UP..).unwrap_or_default()))
-    };
+pub fn walk_up(start: &RealDirectory, wanted: &str, ceilings: Option<&OsStr>) -> WalkStop {
+    let ceiling = find_ceiling(ceilings, &start.path);
+    let mut names = StepNames::new();
+    let mut here = |level: usize, file: &str| names.is_present(start, level, file);
     let most = MAX_DIRECTORIES + usize::from(sabotage::is_active("routing-32-ancestors"));
-    for (level, directory) in start.path.ancestors().take(most).enumerate() {
-        if let Some(wanted) = wanted
-            && here(level, wanted)
+    for (level, directory) in levels(start, ceiling.as_deref(), most) {
+        if here(level, wanted)
             && !(sabotage::is_active("routing-walk-up") && level > 0)
             && !(sabotage::is_active("routing-nearest-file")
                 && directory.parent().is_some_and(|above| above.join(wanted).exists()))
         {
             return WalkStop::Found { directory: directory.to_path_buf(), file: directory.join(wanted) };
         }
-        if sabotage::is_active("routing-git-boundary") && wanted.is_some() && directory.join(".git").is_dir()
-            || sabotage::is_active("routing-git-file-boundary")
-                && wanted.is_some()
-                && directory.join(".git").is_file()
+        if sabotage::is_active("routing-git-boundary") && directory.join(".git").is_dir()
+            || sabotage::is_active("routing-git-file-boundary") && directory.join(".git").is_file()
         {
             continue;
         }
         if here(level, ".git") {
-            return WalkStop::Repository(directory.to_path_buf());
+            return WalkStop::Border(directory.to_path_buf());
         }
     }
     WalkStop::Exhausted
@@ -102,7 +154,7 @@ fn present_at(directory: BorrowedFd<'_>, path: &Path) -> bool {
 #[derive(Debug)]
 pub struct RealDirectory {
     file: OwnedFd,
-    /// Path of the directory, absolute and real.
+    /// The directory's path.
     pub path: PathBuf,
 }
 
@@ -156,48 +208,56 @@ pub fn opened_path(file: impl AsFd) -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use amplihack_testkit::create_repository;
     use std::fs;
 
-    #[test]
-    fn a_repository_is_a_git_directory_a_git_file_or_a_dangling_link() {
-        let dir = tempfile::tempdir().unwrap();
-        let base = fs::canonicalize(dir.path()).unwrap();
-        for name in ["directory", "file", "link"] {
-            fs::create_dir_all(base.join(name).join("a/b")).unwrap();
-        }
-        fs::create_dir(base.join("directory/.git")).unwrap();
-        fs::write(base.join("file/.git"), "gitdir: elsewhere").unwrap();
-        std::os::unix::fs::symlink("nowhere", base.join("link/.git")).unwrap();
-        for name in ["directory", "file", "link"] {
-            assert_eq!(repository_root(&base.join(name).join("a/b")), Some(base.join(name)));
-            assert_eq!(repository_root(&base.join(name)), Some(base.join(name)));
-        }
+    // The temporary directory may lie in a repository.
+    fn root_of(directory: &Path) -> Option<PathBuf> {
+        find_repository_root(directory, Some(std::env::temp_dir().as_os_str()))
+    }
+
+    fn project_of(directory: &Path) -> Option<PathBuf> {
+        find_project_root(directory, Some(std::env::temp_dir().as_os_str()))
     }
 
     #[test]
     fn the_nearest_repository_counts_through_symbolic_links() {
         let dir = tempfile::tempdir().unwrap();
         let base = fs::canonicalize(dir.path()).unwrap();
-        fs::create_dir_all(base.join("outer/.git")).unwrap();
-        fs::create_dir_all(base.join("outer/inner/.git")).unwrap();
+        create_repository(&base.join("outer"));
+        create_repository(&base.join("outer/inner"));
         fs::create_dir_all(base.join("outer/inner/src")).unwrap();
         std::os::unix::fs::symlink(base.join("outer/inner/src"), base.join("shortcut")).unwrap();
-        assert_eq!(repository_root(&base.join("shortcut")), Some(base.join("outer/inner")));
-        assert_eq!(repository_root(&base.join("outer/inner/..")), Some(base.join("outer")));
+        assert_eq!(root_of(&base.join("shortcut")), Some(base.join("outer/inner")));
+        assert_eq!(root_of(&base.join("outer/inner/..")), Some(base.join("outer")));
+    }
+
+    #[test]
+    fn a_project_is_what_git_or_an_agent_may_take_for_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let base = fs::canonicalize(dir.path()).unwrap();
+        fs::create_dir_all(base.join("marked/.git")).unwrap();
+        fs::create_dir_all(base.join("marked/a")).unwrap();
+        assert_eq!(root_of(&base.join("marked/a")), None);
+        assert_eq!(project_of(&base.join("marked/a")), Some(base.join("marked")));
+        create_repository(&base.join("outer"));
+        fs::create_dir_all(base.join("outer/inner/.git")).unwrap();
+        assert_eq!(root_of(&base.join("outer/inner")), Some(base.join("outer")));
+        assert_eq!(project_of(&base.join("outer/inner")), Some(base.join("outer")));
     }
 
     #[test]
     fn the_walk_looks_at_32_directories_and_not_at_33() {
         let dir = tempfile::tempdir().unwrap();
         let base = fs::canonicalize(dir.path()).unwrap();
-        fs::create_dir(base.join(".git")).unwrap();
+        create_repository(&base);
         let below = |levels: usize| {
             let path = (0..levels).fold(base.clone(), |path, _| path.join("d"));
             fs::create_dir_all(&path).unwrap();
             path
         };
-        assert_eq!(repository_root(&below(31)), Some(base.clone()), "the root is directory 32");
-        assert_eq!(repository_root(&below(32)), None, "the root is directory 33");
+        assert_eq!(root_of(&below(31)), Some(base.clone()), "the root is directory 32");
+        assert_eq!(root_of(&below(32)), None, "the root is directory 33");
     }
 
     #[test]
@@ -209,8 +269,8 @@ mod tests {
         fs::write(base.join("a/wanted"), "").unwrap();
         std::os::unix::fs::symlink("../a/b/c", base.join("x/link")).unwrap();
         let found = WalkStop::Found { directory: base.join("a"), file: base.join("a/wanted") };
-        assert_eq!(walk_up(&RealDirectory::open(&base.join("x/link")).unwrap(), Some("wanted")), found);
-        assert_eq!(walk_up(&RealDirectory::open(&base.join("a/b/c/")).unwrap(), Some("wanted")), found);
+        assert_eq!(walk_up(&RealDirectory::open(&base.join("x/link")).unwrap(), "wanted", None), found);
+        assert_eq!(walk_up(&RealDirectory::open(&base.join("a/b/c/")).unwrap(), "wanted", None), found);
     }
 
     #[test]

@@ -79,7 +79,7 @@ impl Network {
 
     fn make(home: Option<&Path>) -> Option<Self> {
         if let Some(why) = prepare::hindrance() {
-            crate::loud(&format!("SKIPPED: no hosts: {why}"));
+            crate::skip_test(&format!("no hosts: {why}"));
             return None;
         }
         let directory = tempfile::Builder::new().prefix("kit-net-").tempdir().expect("a temporary directory");
@@ -94,7 +94,7 @@ impl Network {
                 Some(Self { inner: Arc::new(inner) })
             }
             Err(why) => {
-                crate::loud(&format!("SKIPPED: no hosts: this machine makes no namespaces: {}", why.trim()));
+                crate::skip_test(&format!("no hosts: this machine makes no namespaces: {}", why.trim()));
                 None
             }
         }

@@ -28,7 +28,7 @@ pub(super) fn hindrance() -> Option<String> {
     let missing = PROGRAMS.iter().find(|program| !Path::new(program).exists()).copied();
     let ip = ["/usr/sbin/ip", "/sbin/ip", "/usr/bin/ip"].iter().any(|path| Path::new(path).exists());
     let missing = missing.or(if ip { None } else { Some("ip") })?;
-    Some(format!("{missing} is not installed; `cargo xtask test` installs it when run as root"))
+    Some(format!("{missing} is not installed; `cargo xtask test --system` installs it"))
 }
 
 fn set_mode(path: &Path, mode: u32) {

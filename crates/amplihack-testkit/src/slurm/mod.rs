@@ -3,7 +3,7 @@
 //! The nodes are daemons of one host: they share its file system, as the nodes of a site share homes. Users find `sbatch` and the
 //! others in PATH and the configuration where a site has it, in `/etc/slurm`. There is no accounting daemon.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -34,10 +34,7 @@ impl Slurm {
     /// again. `None`, after a loud line, if Slurm is not installed.
     #[track_caller]
     pub fn start(host: &Host) -> Option<Self> {
-        if let Some(missing) = PROGRAMS.iter().find(|program| !Path::new(program).exists()) {
-            crate::loud(&format!(
-                "SKIPPED: {missing} is not installed; `cargo xtask test` installs it when run as root"
-            ));
+        if !crate::require_programs(PROGRAMS) {
             return None;
         }
         let slurm = Self { host: host.clone() };

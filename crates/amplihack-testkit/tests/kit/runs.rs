@@ -11,7 +11,10 @@ fn the_environment_is_exactly_the_sandbox_s() {
     let output = sandbox.run("env", [""; 0]);
     let text = output.stdout_text();
     let names: Vec<&str> = text.lines().filter_map(|line| line.split('=').next()).collect();
-    assert_eq!(names, ["EXTRA", "FAKE_AGENT_LOG", "HOME", "PATH", "TERM", "TMPDIR"]);
+    assert_eq!(
+        names,
+        ["EXTRA", "FAKE_AGENT_LOG", "GIT_CEILING_DIRECTORIES", "HOME", "PATH", "TERM", "TMPDIR", "TZ"]
+    );
     sandbox
         .run("pwd", [""; 0])
         .assert_stdout(format!("{}\n", sandbox.work().canonicalize().unwrap().display()));

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::args::{ExecArgs, StartArgs};
 use super::{InterruptibleResult, drive_interruptible, place_client, render};
 use crate::commands::current_dir;
-use crate::input::read_text;
+use crate::input::{read_text, task_text};
 use crate::ui::{self, CommandFailure, json_line};
 
 /// Works on one prompt until its end, and ends with the agent's exit code.
@@ -69,7 +69,7 @@ pub(super) fn start_sessions(client: Client, args: StartArgs) -> Result<u8, Comm
     client.idempotency_key = args.idempotency_key;
     client.fail_fast = args.fail_fast;
     let prompts = match args.prompt_file {
-        Some(path) => split_tasks(&read_text(&path)?),
+        Some(path) => split_tasks(&task_text(&path)?),
         None => args.prompts,
     };
     let options = StartOptions {

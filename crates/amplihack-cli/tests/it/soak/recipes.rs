@@ -37,7 +37,7 @@ steps:
 
 fn sandbox() -> Sandbox {
     let mut sandbox = Sandbox::new();
-    sandbox.write("work/.git/HEAD", "ref: refs/heads/main\n");
+    amplihack_testkit::create_repository(&sandbox.work());
     sandbox.fake("amplifier");
     sandbox.script_for("amplifier", &Script::new().print("the agent's answer\n"));
     sandbox.write("work/everything.yaml", EVERYTHING);
