@@ -8,8 +8,10 @@ use std::process::Command;
 
 use crate::env::Env;
 
-/// Message where [`IsolatedGit::switch_off`] refuses.
-pub const TOO_OLD: &str = "git is too old: 2.31 or later is needed";
+/// A git that does not take settings from its environment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("git is too old: 2.31 or later is needed")]
+pub struct GitTooOld;
 
 /// Variables that say where git itself is and what the user configured; every other `GIT_…` means the caller's repository.
 const KEPT: &[&str] = &[
@@ -91,11 +93,12 @@ impl IsolatedGit {
 
     /// Takes in what [`Self::list_programs`] printed, and its exit code: what the repository itself configured is off from now on.
     ///
-    /// Refuses with [`TOO_OLD`] where git did not take our own settings from its environment.
-    pub fn switch_off(&mut self, code: Option<i32>, answer: &[u8]) -> Result<(), &'static str> {
+    /// # Errors
+    /// [`GitTooOld`] where git did not take our own settings from its environment.
+    pub fn switch_off(&mut self, code: Option<i32>, answer: &[u8]) -> Result<(), GitTooOld> {
         // Code 128: the configuration cannot be read, as git says of the next command too, which it does not carry out.
         if code != Some(128) && !answer.windows(OURS.len()).any(|window| window == OURS) {
-            return Err(TOO_OLD);
+            return Err(GitTooOld);
         }
         self.settings.extend(of_the_repository(answer));
         Ok(())
@@ -152,8 +155,8 @@ mod tests {
     #[test]
     fn a_git_that_does_not_see_our_settings_is_refused() {
         let mut git = IsolatedGit::new(&Env::empty(), Path::new("/"));
-        assert_eq!(git.switch_off(Some(0), b"local\0core.hookspath\nx\0"), Err(TOO_OLD));
-        assert_eq!(git.switch_off(None, b""), Err(TOO_OLD));
+        assert_eq!(git.switch_off(Some(0), b"local\0core.hookspath\nx\0"), Err(GitTooOld));
+        assert_eq!(git.switch_off(None, b""), Err(GitTooOld));
         assert_eq!(git.switch_off(Some(0), OURS), Ok(()));
         assert_eq!(git.switch_off(Some(128), b""), Ok(()));
     }

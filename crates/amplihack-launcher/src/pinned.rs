@@ -99,8 +99,8 @@ impl PinnedGuardFiles {
         policy.retain(|file| !self.changed_policy.contains(file));
         let ledger = AuditLedger::new(&self.env);
         for file in found.iter().chain(&policy) {
-            if let Err(why) = ledger.record_changed_file(file) {
-                tracing::debug!(why, "a change is not in the audit");
+            if let Err(error) = ledger.record_changed_file(file) {
+                tracing::debug!(%error, "a change is not in the audit");
             }
         }
         self.changed_policy.extend(policy);

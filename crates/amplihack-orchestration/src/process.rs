@@ -176,7 +176,7 @@ impl RunProcesses {
             return Ok(programs);
         }
         git.switch_off(Some(programs.exit.code()), &programs.stdout)
-            .map_err(|said| AutoError::Git { what: "ask for its settings", said: said.to_owned() })?;
+            .map_err(|error| AutoError::Git { what: "ask for its settings", said: error.to_string() })?;
         let mut command = git.base_command();
         command.envs(more.iter().copied()).args(args);
         self.run_piped(command, GIT_TIMEOUT, GIT_OUTPUT, pipes).await

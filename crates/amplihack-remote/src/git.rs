@@ -46,7 +46,8 @@ impl RemoteGit {
         }
         let mut git = hardened::IsolatedGit::new(env, directory);
         let said = Self::collect_answer(git.list_programs(), ChildInput::Null, ANSWER).await?;
-        git.switch_off(Some(said.code), &said.stdout).map_err(ErrorContext::new)?;
+        git.switch_off(Some(said.code), &said.stdout)
+            .map_err(|error| ErrorContext::new(error.to_string()))?;
         Ok(Self(git))
     }
 

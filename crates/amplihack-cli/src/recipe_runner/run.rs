@@ -204,7 +204,7 @@ fn start_run(
             (format!("AMPLIHACK_MAX_DEPTH is {text:?} and not a number; unset it or give one"), 1)
         })?,
     };
-    let deep = check_depth(env, limit).map_err(|error| (error, 1))?;
+    let deep = check_depth(env, limit).map_err(|error| (error.to_string(), 1))?;
     let door = agent_door(args, env, &settings.cwd)?;
     let mut env = env.clone();
     // Dropped after the run: scripts that call Copilot as if it were Claude are understood while it goes on.

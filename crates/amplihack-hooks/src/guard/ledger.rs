@@ -16,6 +16,17 @@ pub struct AuditLedger {
     env: Env,
 }
 
+/// A line that the audit lacks.
+#[derive(Debug, thiserror::Error)]
+pub enum LedgerError {
+    /// There is no home to keep the audit in.
+    #[error("HOME is not an absolute path; set it")]
+    NoHome,
+    /// The audit's file cannot be written.
+    #[error(transparent)]
+    Audit(#[from] AuditError),
+}
+
 impl AuditLedger {
     /// The audit of a process with the environment `env`: below `~/.claude/logs/xpia`, and a copy in `XPIA_LOG_FILE`.
     pub fn new(env: &Env) -> Self {
@@ -26,7 +37,7 @@ impl AuditLedger {
     ///
     /// # Errors
     /// The audit cannot be written.
-    pub fn record_grant(&self, call: &PendingCall) -> Result<(), String> {
+    pub fn record_grant(&self, call: &PendingCall) -> Result<(), LedgerError> {
         let now = jiff::ZonedDateTime::now().datetime();
         let data = AuditData { command: Some(call.command.clone()), ..AuditData::default() };
         let entry = AuditEntry {
@@ -42,7 +53,7 @@ impl AuditLedger {
     ///
     /// # Errors
     /// The audit cannot be written.
-    pub fn record_changed_file(&self, file: &Path) -> Result<(), String> {
+    pub fn record_changed_file(&self, file: &Path) -> Result<(), LedgerError> {
         let now = jiff::ZonedDateTime::now().datetime();
         let error = Some(format!("{} changed while a session ran", file.display()));
         let entry = AuditEntry {
@@ -54,9 +65,9 @@ impl AuditLedger {
     }
 
     /// To both places, the second also when the first fails.
-    fn append_entry(&self, entry: &AuditEntry, now: jiff::civil::DateTime) -> Result<(), String> {
+    fn append_entry(&self, entry: &AuditEntry, now: jiff::civil::DateTime) -> Result<(), LedgerError> {
         let append = |audit: Result<AuditLogWriter, AuditError>| {
-            audit.and_then(|mut audit| audit.append_entry(entry)).map_err(|error| error.to_string())
+            Ok(audit.and_then(|mut audit| audit.append_entry(entry))?)
         };
         let usual = match self.env.home() {
             Some(_) if amplihack_sys::sabotage::is_active("copilot-audit-file") => Ok(()),
@@ -67,7 +78,7 @@ impl AuditLedger {
                 Ok(())
             }
             Some(home) => append(AuditLogWriter::open(&home.join(amplihack_audit::DIRECTORY), now.date())),
-            None => Err("HOME is not an absolute path; set it".to_owned()),
+            None => Err(LedgerError::NoHome),
         };
         let copied = XpiaSettings::from_env(&self.env)
             .log_file
@@ -79,7 +90,7 @@ impl AuditLedger {
 impl HookAudit for AuditLedger {
     fn record_entry(&self, entry: &HookAuditEntry<'_>) -> Result<(), String> {
         let now = jiff::ZonedDateTime::now().datetime();
-        self.append_entry(&audit_entry(entry, now), now)
+        self.append_entry(&audit_entry(entry, now), now).map_err(|error| error.to_string())
     }
 }
 

@@ -18,7 +18,7 @@ use amplihack_shell::Limits;
 use amplihack_verdict::{Decision, RuleId, Verdict};
 
 pub use engine::{ENGINE_VAR, UnknownEngine, check_engine};
-pub use ledger::AuditLedger;
+pub use ledger::{AuditLedger, LedgerError};
 pub use machine::GuardMachine;
 pub use policies::{GuardError, POLICY_VAR, load_policy, policy_mode};
 pub use snapshot::{PolicySnapshot, SNAPSHOT_FILE, SnapshotError};

@@ -10,25 +10,39 @@ const MAX_DEPTH: &str = "AMPLIHACK_MAX_DEPTH";
 const TREE: &str = "AMPLIHACK_TREE_ID";
 const MAX_SESSIONS: &str = "AMPLIHACK_MAX_SESSIONS";
 
+/// A run that is not started for where it stands among other runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum DepthError {
+    /// The variable that counts holds no number.
+    #[error("{DEPTH} does not hold a number, so the depth of this run is not known; unset it at the top")]
+    Unknown,
+    /// It would be deeper than it may be.
+    #[error(
+        "this run would be {depth} deep inside other runs, the limit is {limit}; raise {MAX_DEPTH} if that is meant"
+    )]
+    TooDeep {
+        /// Number of runs above it, and itself.
+        depth: u64,
+        /// The most that are allowed.
+        limit: u64,
+    },
+}
+
 /// Checks that a run is not deeper inside other runs and launches than allowed.
 ///
-/// Returns how deep its steps are. `Err` says why there is no such run.
-pub fn check_depth(env: &Env, limit: u64) -> Result<u64, String> {
+/// Returns how deep its steps are.
+///
+/// # Errors
+/// It is deeper, or how deep it is cannot be known.
+pub fn check_depth(env: &Env, limit: u64) -> Result<u64, DepthError> {
     let above = match env.get(DEPTH) {
         None => 0,
         Some(value) if value.is_empty() => 0,
         // A guard that cannot count does not wave through.
-        Some(value) => value.to_str().and_then(|text| text.trim().parse().ok()).ok_or_else(|| {
-            format!(
-                "{DEPTH} does not hold a number, so the depth of this run is not known; unset it at the top"
-            )
-        })?,
+        Some(value) => value.to_str().and_then(|text| text.trim().parse().ok()).ok_or(DepthError::Unknown)?,
     };
     if above >= limit {
-        return Err(format!(
-            "this run would be {} deep inside other runs, the limit is {limit}; raise {MAX_DEPTH} if that is meant",
-            u64::saturating_add(above, 1)
-        ));
+        return Err(DepthError::TooDeep { depth: u64::saturating_add(above, 1), limit });
     }
     Ok(above + 1)
 }

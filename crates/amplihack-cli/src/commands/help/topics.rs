@@ -29,8 +29,8 @@ const fn page_sections(page: &'static str, sections: &'static [&'static str]) ->
 /// Title that stands for the text before the first section.
 const BEGINNING: &str = "";
 
-const LAUNCHING: &str = include_str!("../../../../../docs/launching.md");
-const POLICY: &str = include_str!("../../../../../docs/policy.md");
+const LAUNCHING: &str = include_str!("../../../pages/launching.md");
+const POLICY: &str = include_str!("../../../pages/policy.md");
 
 /// Every topic, as they are listed.
 pub(super) const TOPICS: &[HelpTopic] = &[
@@ -52,7 +52,7 @@ pub(super) const TOPICS: &[HelpTopic] = &[
     HelpTopic {
         name: "routing",
         about: "which agent is in charge, and how descendants know",
-        pages: &[whole_page(include_str!("../../../../../docs/routing.md"))],
+        pages: &[whole_page(include_str!("../../../pages/routing.md"))],
     },
     HelpTopic {
         name: "policy",
@@ -64,58 +64,58 @@ pub(super) const TOPICS: &[HelpTopic] = &[
         about: "how the policy gets between an agent and its tools",
         pages: &[
             page_sections(LAUNCHING, &["The guard"]),
-            whole_page(include_str!("../../../../../docs/installing.md")),
+            whole_page(include_str!("../../../pages/installing.md")),
         ],
     },
     HelpTopic {
         name: "events",
         about: "runs as typed events, how they end, what is kept",
-        pages: &[whole_page(include_str!("../../../../../docs/streaming.md"))],
+        pages: &[whole_page(include_str!("../../../pages/streaming.md"))],
     },
     HelpTopic {
         name: "recipes",
         about: "running recipes and going on after a kill",
-        pages: &[whole_page(include_str!("../../../../../docs/recipes/running.md"))],
+        pages: &[whole_page(include_str!("../../../pages/recipes/running.md"))],
     },
     HelpTopic {
         name: "recipe-format",
         about: "what a recipe can say",
-        pages: &[whole_page(include_str!("../../../../../docs/recipes/format.md"))],
+        pages: &[whole_page(include_str!("../../../pages/recipes/format.md"))],
     },
     HelpTopic {
         name: "auto",
         about: "unattended runs: turns, checks, budgets, worktrees",
-        pages: &[whole_page(include_str!("../../../../../docs/auto.md"))],
+        pages: &[whole_page(include_str!("../../../pages/auto.md"))],
     },
     HelpTopic {
         name: "remote",
         about: "sessions on other machines",
-        pages: &[whole_page(include_str!("../../../../../docs/remote/sessions.md"))],
+        pages: &[whole_page(include_str!("../../../pages/remote/sessions.md"))],
     },
     HelpTopic {
         name: "export",
         about: "a run as a page, as Markdown, as traces",
-        pages: &[whole_page(include_str!("../../../../../docs/exporting.md"))],
+        pages: &[whole_page(include_str!("../../../pages/exporting.md"))],
     },
     HelpTopic {
         name: "files",
         about: "every file that amplihack reads or writes",
-        pages: &[whole_page(include_str!("../../../../../docs/reference/files.md"))],
+        pages: &[whole_page(include_str!("../../../pages/reference/files.md"))],
     },
     HelpTopic {
         name: "configuration",
         about: "configuration files and keys",
-        pages: &[whole_page(include_str!("../../../../../docs/reference/configuration.md"))],
+        pages: &[whole_page(include_str!("../../../pages/reference/configuration.md"))],
     },
     HelpTopic {
         name: "environment",
         about: "environment variables",
-        pages: &[whole_page(include_str!("../../../../../docs/reference/environment.md"))],
+        pages: &[whole_page(include_str!("../../../pages/reference/environment.md"))],
     },
     HelpTopic {
         name: "exit-codes",
         about: "exit codes",
-        pages: &[whole_page(include_str!("../../../../../docs/reference/exit-codes.md"))],
+        pages: &[whole_page(include_str!("../../../pages/reference/exit-codes.md"))],
     },
 ];
 

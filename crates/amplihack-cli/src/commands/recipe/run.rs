@@ -306,7 +306,12 @@ fn start_run(
     let PreparedRecipeRun { asked, given, lock, entry, cwd, run_id, done, plan } = wanted;
     let limit = u64::from(config.max_depth());
     let deep = check_depth(env, limit).map_err(|error| {
-        CommandFailure::new("too_deep", error, "a recipe that starts itself never ends", ExitKind::Failed)
+        CommandFailure::new(
+            "too_deep",
+            error.to_string(),
+            "a recipe that starts itself never ends",
+            ExitKind::Failed,
+        )
     })?;
     let name = plan.root().recipe.name.clone();
     let show = args.progress == RecipeProgressFormat::Lines;
