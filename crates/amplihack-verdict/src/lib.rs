@@ -1,4 +1,7 @@
-//! The policy's answer: a decision, the rule behind it and the reason, joined by strictest wins.
+//! The answer to a tool call, as data: a decision, the rule behind it, the reason and the places in the text, joined by strictest wins.
+//!
+//! Nothing here finds a verdict: the policy does. Hooks render one, the audit keeps its decision, exports show it; the readers of scripts and
+//! the search for credentials say with a [`Span`] where something stands.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -48,7 +51,7 @@ impl fmt::Display for RuleId {
     }
 }
 
-/// Bytes of the judged text, from `start` to `end` (exclusive).
+/// Bytes of a text, from `start` to `end` (exclusive).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Span {
     /// First byte.
