@@ -11,7 +11,7 @@ use std::path::Path;
 use rustix::fs::{CWD, Mode, OFlags, RenameFlags, renameat_with};
 
 pub use git_directory::CEILING_VAR;
-pub use walk::{MAX_DIRECTORIES, project_root, repository_root};
+pub use walk::{MAX_DIRECTORIES, project_root, repository_border, repository_root};
 pub(crate) use walk::{RealDirectory, WalkStop, is_present, opened_path, real_directory, walk_up};
 
 /// Reads at most `limit` bytes of `path`.

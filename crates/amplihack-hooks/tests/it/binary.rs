@@ -115,7 +115,7 @@ fn ten_megabytes_are_answered_in_time() {
     assert_denied(&run(&["pre-tool-use"], fits.as_bytes()), "ten megabytes");
     let endless = vec![b'['; 11 << 20];
     assert_denied(&run(&["pre-tool-use"], &endless), "too long");
-    assert!(begin.elapsed() < Duration::from_secs(60));
+    assert!(begin.elapsed() < Duration::from_mins(1));
 }
 
 #[test]
