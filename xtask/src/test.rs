@@ -159,10 +159,10 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
     if args.is_empty() {
         failure = failure.or(examples::run(&[]).err());
     }
-    let skipped = skips.read();
-    total.skipped += u64::try_from(skipped.len()).unwrap_or(u64::MAX);
-    if !skipped.is_empty() {
-        ui::warn(&format!("left out, because this machine lacks something:\n  {}", skipped.join("\n  ")));
+    let left_out = skips.read();
+    total.skipped += u64::try_from(left_out.len()).unwrap_or(u64::MAX);
+    if !left_out.is_empty() {
+        ui::warn(&format!("left out, because this machine lacks something:\n  {}", left_out.join("\n  ")));
     }
     keep(total)?;
     if let Some(text) = failure {

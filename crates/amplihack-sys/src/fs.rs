@@ -12,8 +12,8 @@ use rustix::fs::{CWD, Mode, OFlags, RenameFlags, renameat_with};
 
 pub use git_directory::CEILING_VAR;
 pub use walk::{
-    MAX_DIRECTORIES, RealDirectory, WalkStop, find_project_root, find_repository_root, is_present,
-    opened_path, real_directory, walk_up,
+    MAX_DIRECTORIES, RealDirectory, WalkStop, find_project_root, find_repository_border,
+    find_repository_root, is_present, opened_path, real_directory, walk_up,
 };
 
 /// Reads at most `limit` bytes of `path`.

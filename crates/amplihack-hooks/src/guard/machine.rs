@@ -10,7 +10,7 @@ use std::time::Duration;
 use amplihack_agent::{AgentBinary, GuardState, line_finding};
 use amplihack_config::env::Env;
 use amplihack_config::git::IsolatedGit;
-use amplihack_config::repository::repository_root;
+use amplihack_config::repository::{repository_border, repository_root};
 use amplihack_policy::{FileText, World};
 use amplihack_sys::fs::{CEILING_VAR, read_regular};
 use amplihack_sys::{ProgramOutput, capture_output};
@@ -103,6 +103,11 @@ impl GuardMachine {
         session.join("repo").is_symlink().then_some(session)
     }
 
+    /// Reports whether nothing can be lost in `dir`: a broken repository may hold everything.
+    fn has_no_repository(&self, dir: &Path) -> bool {
+        dir.is_dir() && repository_border(dir, &self.env).is_none()
+    }
+
     /// git in `dir`, with nothing of the environment but where its programs and the user's settings are.
     fn git_in(&self, dir: &Path) -> IsolatedGit {
         let env: Env = ["PATH", "HOME", "XDG_CONFIG_HOME", CEILING_VAR]
@@ -129,7 +134,7 @@ impl World for GuardMachine {
     /// The branch; empty where there is no repository, and `HEAD` where no branch is checked out.
     fn branch(&self, dir: &Path) -> Option<String> {
         let Some(root) = repository_root(dir, &self.env) else {
-            return if dir.is_dir() { Some(String::new()) } else { None };
+            return self.has_no_repository(dir).then(String::new);
         };
         let head = read_regular(&git_directory(&root)?.join("HEAD"), LIMIT).ok()?;
         let head = String::from_utf8(head).ok()?;
@@ -146,7 +151,7 @@ impl World for GuardMachine {
 
     fn dirty(&self, dir: &Path) -> Option<bool> {
         if repository_root(dir, &self.env).is_none() {
-            return dir.is_dir().then_some(false);
+            return self.has_no_repository(dir).then_some(false);
         }
         let mut git = self.git_in(dir);
         // A look at the files would run the repository's own filters.

@@ -128,13 +128,16 @@ mod tests {
         fs::write(git.join("HEAD"), "ref: refs/heads/main\n").unwrap();
     }
 
+    /// Something called `.git`: its name, and what makes it.
+    type Case<'a> = (&'a str, &'a dyn Fn(&Path));
+
     #[test]
     fn git_and_the_walk_find_the_same_root() {
         let dir = tempfile::tempdir().unwrap();
         let base = dir.path().canonicalize().unwrap();
         let outer = base.join("outer");
         whole(&outer.join(".git"));
-        let cases: [(&str, &dyn Fn(&Path)); 14] = [
+        let cases: [Case<'_>; 14] = [
             ("nothing", &|_| ()),
             ("an empty directory", &|git| fs::create_dir(git).unwrap()),
             ("an empty file", &|git| fs::write(git, "").unwrap()),

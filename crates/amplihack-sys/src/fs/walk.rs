@@ -34,20 +34,23 @@ pub fn find_repository_root(directory: &Path, ceilings: Option<&OsStr>) -> Optio
     None
 }
 
+/// The nearest directory, from `directory` up, with a `.git` of any type, whatever git thinks of it; below the ceiling in `env`.
+pub fn find_repository_border(directory: &Path, ceilings: Option<&OsStr>) -> Option<PathBuf> {
+    let start = RealDirectory::open(directory).ok()?;
+    let ceiling = find_ceiling(ceilings, &start.path);
+    let mut names = StepNames::new();
+    let mut above = levels(&start, ceiling.as_deref(), MAX_DIRECTORIES);
+    above.find(|(level, _)| names.is_present(&start, *level, ".git")).map(|(_, path)| path.to_path_buf())
+}
+
 /// The root of what an agent may take for the project that holds `directory`: git's root, or the nearest directory with a `.git` of any
 /// type, whichever is further out.
 ///
 /// Agents look for that name by themselves, not all of them ask git, and none of them heeds git's ceilings. `None` if there is neither.
 pub fn find_project_root(directory: &Path, ceilings: Option<&OsStr>) -> Option<PathBuf> {
-    let start = RealDirectory::open(directory).ok()?;
-    let mut names = StepNames::new();
-    let mut marked = levels(&start, None, MAX_DIRECTORIES);
-    let marked = marked
-        .find(|(level, _)| names.is_present(&start, *level, ".git"))
-        .map(|(_, path)| path.to_path_buf());
-    let of_git = find_repository_root(directory, ceilings);
+    let roots = [find_repository_border(directory, None), find_repository_root(directory, ceilings)];
     // Both hold the directory, so that one of them holds the other.
-    [marked, of_git].into_iter().flatten().min_by_key(|root| root.components().count())
+    roots.into_iter().flatten().min_by_key(|root| root.components().count())
 }
 
 /// The directory in which a walk starts and those above it, `most` at most, below `ceiling`, each with its number of steps up.
