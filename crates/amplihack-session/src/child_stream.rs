@@ -1,4 +1,4 @@
-//! Where a child's standard streams lead, and the ends of its pipes that stay here.
+//! Standard streams of a child, and the ends of its pipes that stay here.
 
 use std::fs::File;
 use std::io;
@@ -8,7 +8,7 @@ use std::process::{ChildStderr, ChildStdin, ChildStdout, Stdio};
 /// Destination, or source, of one of a child's standard streams.
 #[derive(Debug)]
 pub(crate) enum ChildStream {
-    /// This process's own.
+    /// The stream of this process.
     Inherit,
     /// `/dev/null`.
     Null,

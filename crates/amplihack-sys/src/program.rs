@@ -179,5 +179,4 @@ impl StartedProgram {
 }
 
 #[cfg(test)]
-#[path = "program_tests.rs"]
 mod tests;

@@ -10,7 +10,7 @@ use amplihack_agent::AgentBinary;
 use amplihack_probe::model::{ModelScript, ScriptedReply};
 use amplihack_testkit::page::{self, Block};
 use amplihack_testkit::procs::Sweep;
-use amplihack_testkit::{NetNs, Sandbox, loud, workspace};
+use amplihack_testkit::{NetNs, Sandbox, skip_test, workspace};
 
 use crate::scene::files;
 use crate::world::{World, amplihack, real};
@@ -142,7 +142,7 @@ fn an_installed_guard_stops_a_plain_session_and_the_audit_says_why() {
 #[test]
 fn a_session_on_a_second_machine_is_completed() {
     if !Path::new("/usr/sbin/sshd").exists() {
-        return loud("SKIPPED: there is no sshd");
+        return skip_test("there is no sshd");
     }
     let sandbox = Sandbox::new();
     sandbox.link("amplihack", amplihack());
@@ -177,7 +177,7 @@ fn a_rust_program_has_typed_messages_without_an_account() {
     let sandbox = Sandbox::new();
     let example = amplihack().parent().unwrap().join("examples/progress");
     if !example.exists() {
-        return loud("SKIPPED: cargo has not built the example; `cargo xtask examples` runs it");
+        return skip_test("cargo has not built the example; `cargo xtask examples` runs it");
     }
     let output = sandbox.run(&example, [""; 0]);
     output.assert_code(0);

@@ -94,7 +94,7 @@ pub(crate) struct GuardLiveness {
 /// The thread that listens.
 #[derive(Debug)]
 enum WatchThread {
-    /// Its end of what wakes it.
+    /// Set up, with the end of the pair that wakes it.
     NotStarted(UnixStream),
     Running(JoinHandle<()>),
     Ended,

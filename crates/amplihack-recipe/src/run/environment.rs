@@ -16,7 +16,7 @@ pub enum DepthError {
     /// The variable that counts holds no number.
     #[error("{DEPTH} does not hold a number, so the depth of this run is not known; unset it at the top")]
     Unknown,
-    /// It would be deeper than it may be.
+    /// A run deeper inside others than it may be.
     #[error(
         "this run would be {depth} deep inside other runs, the limit is {limit}; raise {MAX_DEPTH} if that is meant"
     )]

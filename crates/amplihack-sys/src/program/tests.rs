@@ -9,7 +9,7 @@ use std::process::Command;
 use super::{ProgramSurroundings, can_start_program, start_program};
 use crate::{ChildOptions, Signal, ignores_signal, recorded_processes};
 
-/// What `command` prints, with nothing but `PATH` in its environment.
+/// Output of `command`, with nothing but `PATH` in its environment.
 fn printed(mut command: Command, options: ChildOptions) -> std::io::Result<String> {
     let file = tempfile::tempfile()?;
     command.env_clear().env("PATH", "/nonexistent:/usr/bin:/bin");
