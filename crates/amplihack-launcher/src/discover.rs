@@ -1,10 +1,15 @@
 //! Finding an agent on this machine: its program, its version, what was proved of it.
 
+use std::fmt;
+use std::path::Path;
 use std::time::Duration;
 
 use amplihack_agent::lookup::{LookupError, find_program};
 use amplihack_agent::{AgentBinary, Installed, agent_profile, version};
+use amplihack_hooks::HookEvent;
+use amplihack_hooks::registration::registered_name;
 use amplihack_session::probe_program;
+use amplihack_utils::agent_binary::{AgentSource, ENV_VAR, SystemLiveness, resolve_in};
 use amplihack_utils::config::LayeredConfig;
 use amplihack_utils::env::Env;
 use semver::Version;
@@ -39,6 +44,48 @@ pub fn discover_agent(
         tracing::warn!(%agent, %problem, "the agent does not tell its version");
     }
     Ok(installed)
+}
+
+/// The agent of a launch that names none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ChosenAgent {
+    /// The agent to start.
+    pub agent: AgentBinary,
+    /// The built-in default, if `agent` stands in for it because it is not installed.
+    pub instead_of: Option<AgentBinary>,
+}
+
+impl ChosenAgent {
+    /// The agent in charge in `cwd`. Where nothing says which that is, and the built-in default is not installed, one that is: an agent
+    /// whose tool calls can be guarded comes first.
+    pub fn find_here(cwd: &Path, env: &Env, config: &LayeredConfig) -> Self {
+        let resolved = resolve_in(cwd, env, &SystemLiveness::new(env), jiff::Timestamp::now());
+        let is_installed =
+            |agent: &AgentBinary| discover_agent(*agent, env, config, VersionSource::Unknown).is_ok();
+        if resolved.source != AgentSource::Default || is_installed(&resolved.agent) {
+            return Self { agent: resolved.agent, instead_of: None };
+        }
+        let mut others: Vec<AgentBinary> = AgentBinary::ALL.into_iter().filter(is_installed).collect();
+        others.sort_by_key(|agent| registered_name(*agent, HookEvent::PreToolUse).is_none());
+        match others.first() {
+            Some(agent) => Self { agent: *agent, instead_of: Some(resolved.agent) },
+            None => Self { agent: resolved.agent, instead_of: None },
+        }
+    }
+}
+
+/// The line for a person about a default that was not followed.
+impl fmt::Display for ChosenAgent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let agent = self.agent;
+        match self.instead_of {
+            Some(default) => write!(
+                f,
+                "using {agent}: no agent is named, and {default}, the default, is not installed; choose one with --agent or {ENV_VAR}"
+            ),
+            None => write!(f, "using {agent}"),
+        }
+    }
 }
 
 /// Asks all agents but `except` for their versions, at once, so that the cache knows them.
@@ -87,11 +134,8 @@ fn cached_version(
     if let Some(known) = cache.get(&installed.path) {
         return Ok(known);
     }
-    let mut command = amplihack_agent::command::passthrough_command(
-        installed,
-        &["--version".into()],
-        std::path::Path::new("/"),
-    );
+    let mut command =
+        amplihack_agent::command::passthrough_command(installed, &["--version".into()], Path::new("/"));
     command.env_clear().envs(env.iter());
     // Removed when the probe has ended.
     let apart = match versions {

@@ -54,7 +54,7 @@ fn entries_are_shown_oldest_first() {
     assert_eq!(count(&["--decision", "ask"]), ["deny", "ask"]);
     run(&sandbox, &["audit", "show", "--since", "yesterday"]).assert_code(2);
     let none = run(&Sandbox::new(), &["audit", "show"]);
-    none.assert_code(0).assert_stdout("").assert_stderr_has("the audit has no such entry");
+    none.assert_code(0).assert_stdout("").assert_stderr_has("no audit entry matches");
 }
 
 #[test]

@@ -24,7 +24,7 @@ fn an_agent_cannot_give_it() {
         let output = run(&sandbox, &["policy", "allow-once", "01234567-89ab"]);
         output.assert_code(4).assert_stdout("").assert_stderr(format!(
             "error: only a person may allow a call, and {name} says that this is an agent's session\n\
-             hint: run it in a terminal of your own\n"
+             hint: run it in your own terminal\n"
         ));
         assert!(!sandbox.home().join(".claude").exists(), "nothing changed, so nothing is written down");
     }

@@ -7,7 +7,7 @@ use amplihack_policy::{Decision, XpiaSettings};
 use amplihack_utils::env::Env;
 
 use crate::hook_context::{HookAudit, HookAuditEntry};
-use crate::once::PendingCall;
+use crate::once::{self, PendingCall};
 
 /// The audit of this user.
 #[derive(Debug, Clone)]
@@ -94,6 +94,13 @@ fn audit_entry(entry: &HookAuditEntry<'_>, now: jiff::civil::DateTime) -> audit:
     let failed = matches!(entry.event_type, EventType::HookError | EventType::AgentError);
     let reason = (!verdict.reason.is_empty()).then(|| verdict.reason.clone());
     let call = entry.call;
+    let stopped = decision >= Decision::Ask && !failed;
+    let stopped_call = call.filter(|_| stopped).and_then(|call| {
+        once::stopped_call(call.command.as_ref()?.as_bytes(), &call.cwd, None)
+            .hash
+            .get(..8)
+            .map(str::to_owned)
+    });
     let bare = amplihack_utils::sabotage::is_active("copilot-audit-fields");
     let data = if bare {
         AuditData::default()
@@ -108,6 +115,11 @@ fn audit_entry(entry: &HookAuditEntry<'_>, now: jiff::civil::DateTime) -> audit:
             ),
             tool: call.and_then(|call| call.tool.clone()),
             call_id: call.and_then(|call| call.call_id.clone()),
+            reason: reason
+                .as_deref()
+                .filter(|_| stopped)
+                .map(|reason| reason.strip_suffix(super::ALLOW_ONCE).unwrap_or(reason).to_owned()),
+            stopped_call,
             error: if failed { reason } else { None },
         }
     };
@@ -160,6 +172,8 @@ mod tests {
         let line: serde_json::Value = serde_json::from_str(text.trim_end()).unwrap();
         assert_eq!((&line["event_type"], &line["backend"]), (&"pre_tool_validation".into(), &"rust".into()));
         assert_eq!((&line["decision"], &line["rule"]), (&"deny".into(), &"pack/rule".into()));
+        assert_eq!(line["data"]["reason"], "why");
+        assert_eq!(line["data"]["stopped_call"].as_str().map(str::len), Some(8), "{line}");
         assert_eq!((&line["data"]["is_valid"], &line["data"]["risk_level"]), (&false.into(), &"high".into()));
         assert_eq!(
             (&line["host"], &line["cwd"], &line["duration_us"]),

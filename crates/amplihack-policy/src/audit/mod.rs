@@ -1,6 +1,7 @@
 //! The record of what was asked and answered: JSON lines, a file a day, each line carrying the hash of the one before.
 
 mod chain;
+mod newest;
 mod read;
 #[cfg(test)]
 mod tests;
@@ -16,6 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::decision::Decision;
 pub use chain::{ChainBreak, ChainReport, verify_files, verify_logs};
+pub use newest::{AuditTail, NewestEntries, read_newest};
 pub use read::{AuditEntries, AuditFilter, read_entries};
 pub use write::AuditLogWriter;
 
@@ -71,6 +73,12 @@ pub struct AuditData {
     /// The host's name of this one call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub call_id: Option<String>,
+    /// The reason of an ask or deny; written redacted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// The beginning of the hash of a stopped command and its directory: the id by which a person can allow it once begins with it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stopped_call: Option<String>,
     /// The error; written redacted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,

@@ -120,7 +120,7 @@ fn a_mistake_far_below_is_known_before_the_first_step() {
       |
     2 | steps: [{id: a, type: skill}]
       |                       ^^^^^
-      = there are bash, agent and recipe, in small letters
+      = use bash, agent or recipe, in lower case
 
     error: condition of step `three`: unexpected character: '='
       --> low.yaml:7:29
