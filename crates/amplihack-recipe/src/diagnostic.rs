@@ -40,7 +40,7 @@ pub struct RecipeDiagnostic {
     pub message: String,
     /// Advice on how to correct the recipe.
     pub help: Option<String>,
-    /// Set for a warning that is an error where every mistake counts ([`PlanCompileMode::Strict`](crate::PlanCompileMode::Strict)): the recipe
+    /// Set for a warning that is an error where every mistake counts ([`PlanCompileMode::Strict`](crate::plan::PlanCompileMode::Strict)): the recipe
     /// would do something other than it says.
     pub is_control: bool,
     /// The recipe.

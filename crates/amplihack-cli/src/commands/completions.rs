@@ -7,6 +7,7 @@ use std::ffi::OsString;
 
 use amplihack_utils::env::Env;
 use clap::CommandFactory;
+use clap_complete::Shell;
 use clap_complete::env::{EnvCompleter, Shells};
 
 use crate::cli::{AmplihackCli, CompletionsArgs};
@@ -15,6 +16,8 @@ use crate::ui::{self, CommandFailure};
 /// The variable in which a shell's script names its shell when it asks for completions.
 const COMPLETE_VAR: &str = "AMPLIHACK_COMPLETE";
 const PROGRAM: &str = "amplihack";
+const ZSH_FIRST_CALL: &str =
+    "\nif [ \"$funcstack[1]\" = _amplihack ]; then\n    _clap_dynamic_completer_amplihack \"$@\"\nfi\n";
 
 /// Prints the completion script of a shell.
 pub(crate) fn print_completions(args: &CompletionsArgs) -> Result<u8, CommandFailure> {
@@ -23,6 +26,10 @@ pub(crate) fn print_completions(args: &CompletionsArgs) -> Result<u8, CommandFai
     find_completer(&shells, &args.shell.to_string())?
         .write_registration(COMPLETE_VAR, PROGRAM, PROGRAM, PROGRAM, &mut script)
         .map_err(|error| CommandFailure::from_io_error("the script could not be made", &error))?;
+    if args.shell == Shell::Zsh {
+        // A script that zsh loads when it is first needed has to answer that first time, too.
+        script.extend_from_slice(ZSH_FIRST_CALL.as_bytes());
+    }
     ui::print_data(&String::from_utf8_lossy(&script))?;
     Ok(0)
 }

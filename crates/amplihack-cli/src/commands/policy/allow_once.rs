@@ -15,12 +15,11 @@ pub(crate) fn list_pending(env: &Env) -> Result<u8, CommandFailure> {
     for (_, call) in once::pending_calls(env)? {
         let _ = writeln!(out, "{}  in {}:\n  {}", call.id, call.cwd, call.command.escape_debug());
     }
-    if out.is_empty() {
-        out.push_str("no call is stopped\n");
-    } else {
+    let is_empty = out.is_empty();
+    ui::print_data(if is_empty { "no call is stopped\n" } else { &out })?;
+    if !is_empty {
         ui::print_note("hint", "allow one of them once: amplihack policy allow-once ID");
     }
-    ui::print_data(&out)?;
     Ok(0)
 }
 
