@@ -9,8 +9,8 @@ usage: install.sh [SOURCE] [--prefix DIR] [--version VERSION] [--sha256 SUM] [--
        install.sh --rollback [--prefix DIR]     return to the previous version
        install.sh --uninstall [--prefix DIR]    remove amplihack, restore what was there before
 
-SOURCE is the folder of a release, its .tar.gz, or an https:// address that has SHA256SUMS and the .tar.gz.
-Default: $AMPLIHACK_DOWNLOAD_URL, else the release folder that this script is in.
+SOURCE is the folder of a release, its .tar.gz, a directory that has the .tar.gz, or an https:// address that has
+SHA256SUMS and the .tar.gz. Default: $AMPLIHACK_DOWNLOAD_URL, else the release or the archive beside this script.
 
 Programs go to $AMPLIHACK_INSTALL_DIR, by default ~/.local/bin; completions and manual pages to $XDG_DATA_HOME, by
 default ~/.local/share. With --prefix they go to DIR/bin and DIR/share.
@@ -180,11 +180,15 @@ get_release() {
         own=$(dirname "$0")
         if [ -n "${AMPLIHACK_DOWNLOAD_URL-}" ]; then
             source=$AMPLIHACK_DOWNLOAD_URL
-        elif [ "$(basename "$0")" = install.sh ] && [ -f "$own/RELEASE" ]; then
+        elif [ "$(basename "$0")" = install.sh ] && { [ -f "$own/RELEASE" ] || has_archive "$own"; }; then
             source=$own
         else
             misused 'no SOURCE: name a folder, an archive or an address, or set AMPLIHACK_DOWNLOAD_URL'
         fi
+    fi
+    # A directory that has archives, and is not a release itself.
+    if [ -d "$source" ] && [ ! -f "$source/RELEASE" ] && has_archive "$source"; then
+        source=$(archive_in "$source")
     fi
     case $source in
     https://* | http://*)
@@ -212,6 +216,27 @@ get_release() {
         fi
         ;;
     esac
+}
+
+# has_archive DIR: whether DIR has an archive for this machine
+has_archive() {
+    for beside in "$1"/amplihack-*-"$target".tar.gz; do
+        [ ! -f "$beside" ] || return 0
+    done
+    return 1
+}
+
+# archive_in DIR: the archive for this machine, of the version that is asked for
+archive_in() {
+    found=''
+    for beside in "$1"/amplihack-*-"$target".tar.gz; do
+        version=${beside##*/amplihack-} version=${version%-"$target".tar.gz}
+        [ -z "$wanted" ] || [ "$wanted" = "$version" ] || continue
+        [ -z "$found" ] || fail "$1 has several versions; choose one with --version"
+        found=$beside
+    done
+    [ -n "$found" ] || fail "$1 has no archive ${wanted:+of version $wanted }for $target"
+    printf '%s\n' "$found"
 }
 
 # listed SUMS NAME: the sum of NAME

@@ -62,6 +62,9 @@ pub struct AgentProfile {
     /// Variables that hold the key of its provider: the one that a headless run takes, then others in which users have it. `codex exec`
     /// was seen to send `CODEX_API_KEY`, and not `OPENAI_API_KEY`.
     pub keys: &'static [&'static str],
+    /// The beginning of the line with which a headless run without a key asks a person to log in, and waits for ever; `None` for an agent
+    /// that ends with an error.
+    pub login_prompt: Option<&'static str>,
     /// Commands of its own with which a prompt may begin.
     pub own_commands: OwnCommands,
     /// Explicit delivery requests that it refuses before it is started, with the reason.
@@ -104,6 +107,17 @@ impl AgentProfile {
     /// The row of `cap` in `mode`, if the agent has one.
     pub fn find_row(&self, cap: AgentCapability, mode: RunMode) -> Option<&'static CapabilityRow> {
         self.rows.iter().find(|row| row.cap == cap && row.modes.contains(&mode))
+    }
+
+    /// Reports whether a line of output, or the beginning of one, is the request to log in of a headless run without a key.
+    pub fn asks_for_login(&self, line: &[u8]) -> bool {
+        self.login_prompt.is_some_and(|prompt| line.starts_with(prompt.as_bytes()))
+    }
+
+    /// The reason of a run that was not begun for want of a key, with what to do.
+    pub fn login_reason(&self) -> String {
+        let set = self.keys.first().map(|key| format!(", or set {key}")).unwrap_or_default();
+        format!("{0} has no API key; run `{0} login`{set}", self.program)
     }
 
     /// Reports whether a launch removes the variable `name` from the agent's environment.

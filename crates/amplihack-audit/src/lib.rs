@@ -3,6 +3,7 @@
 //! A verdict never depends on it. Nothing here knows how a verdict is found; hooks write the record, `amplihack audit` and exports read it.
 
 mod chain;
+mod newest;
 mod read;
 #[cfg(test)]
 mod tests;
@@ -18,6 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use amplihack_verdict::Decision;
 pub use chain::{ChainBreak, ChainReport, verify_files, verify_logs};
+pub use newest::{AuditTail, NewestEntries, read_newest};
 pub use read::{AuditEntries, AuditFilter, read_entries};
 pub use write::AuditLogWriter;
 
@@ -73,6 +75,12 @@ pub struct AuditData {
     /// The host's name of this one call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub call_id: Option<String>,
+    /// The reason of an ask or deny; written redacted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// The beginning of the hash of a stopped command and its directory: the id by which a person can allow it once begins with it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stopped_call: Option<String>,
     /// The error; written redacted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,

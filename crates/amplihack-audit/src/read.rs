@@ -28,7 +28,7 @@ pub struct AuditFilter {
 }
 
 impl AuditFilter {
-    fn accepts_entry(&self, entry: &AuditEntry) -> bool {
+    pub(super) fn accepts_entry(&self, entry: &AuditEntry) -> bool {
         let day = entry.timestamp.date();
         self.since.is_none_or(|since| day >= since)
             && self.until.is_none_or(|until| day <= until)
@@ -36,6 +36,15 @@ impl AuditFilter {
             && self.event_type.is_none_or(|kind| entry.event_type == kind)
             && self.session.as_ref().is_none_or(|session| entry.data.session_id.as_ref() == Some(session))
             && self.host.as_ref().is_none_or(|host| entry.host.as_ref() == Some(host))
+    }
+}
+
+impl AuditFilter {
+    /// Reports whether every entry of the log at `path` is of a day before the first that is wanted.
+    pub(super) fn is_before(&self, path: &Path) -> bool {
+        let day = path.file_name().and_then(|name| name.to_str()?.get("rust_security_".len()..)?.get(..8));
+        self.since
+            .is_some_and(|since| day.is_some_and(|day| day < since.strftime("%Y%m%d").to_string().as_str()))
     }
 }
 
@@ -64,7 +73,7 @@ pub(super) fn log_files(dir: &Path) -> Result<Vec<PathBuf>, AuditError> {
 }
 
 /// The entry of a line, also of the predecessor's, which says nothing of the decision but what it follows from.
-fn parse_entry(line: &str) -> Option<AuditEntry> {
+pub(super) fn parse_entry(line: &str) -> Option<AuditEntry> {
     #[derive(Deserialize)]
     struct PredecessorEntry {
         #[serde(with = "wall")]

@@ -167,6 +167,8 @@ fn encode_line(entry: &AuditEntry, prev: &str) -> Result<Vec<u8>, AuditError> {
         backend: "rust",
         data: AuditData {
             command: clean(&data.command, COMMAND_CHARS),
+            reason: clean(&data.reason, TEXT_CHARS),
+            stopped_call: data.stopped_call.clone(),
             error: clean(&data.error, TEXT_CHARS),
             session_id: clean(&data.session_id, TEXT_CHARS),
             tool: clean(&data.tool, TEXT_CHARS),

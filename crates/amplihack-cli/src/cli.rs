@@ -355,7 +355,7 @@ pub(crate) struct ManArgs {
 }
 
 pub(crate) fn parse_agent_name(name: &str) -> Result<AgentBinary, String> {
-    name.parse().map_err(|_| format!("no agent of that name; use one of {}", AgentBinary::all_names()))
+    name.parse().map_err(|_| format!("unknown agent; use one of {}", AgentBinary::all_names()))
 }
 
 /// A span of time such as `90s`, `5min`, `1h 30m` or `30d`; a day has 24 hours.
@@ -364,8 +364,8 @@ pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
         .parse::<jiff::Span>()
         .and_then(|span| span.to_duration(jiff::SpanRelativeTo::days_are_24_hours()))
         .ok();
-    let span = span.ok_or_else(|| "no span of time; write it as 90s, 5min, 1h 30m or 30d".to_owned())?;
-    Duration::try_from(span).map_err(|_| "a span of time is not negative".to_owned())
+    let span = span.ok_or_else(|| "not a duration; examples: 90s, 5min, 1h 30m, 30d".to_owned())?;
+    Duration::try_from(span).map_err(|_| "a duration cannot be negative".to_owned())
 }
 
 impl AmplihackCli {
@@ -386,6 +386,15 @@ impl AmplihackCli {
             AmplihackCommand::Parallel(args) => args.running.json,
             AmplihackCommand::Amp(AmpArgs { command: Some(command), .. }) => command.wants_json(),
             AmplihackCommand::Copilot(CopilotArgs { command: Some(command), .. }) => command.wants_json(),
+            AmplihackCommand::Claude(launch)
+            | AmplihackCommand::Codex(launch)
+            | AmplihackCommand::Amplifier(launch)
+            | AmplihackCommand::Gemini(launch)
+            | AmplihackCommand::Launch(launch)
+            | AmplihackCommand::Amp(AmpArgs { launch, command: None })
+            | AmplihackCommand::Copilot(CopilotArgs { launch, command: None }) => {
+                launch.output != OutputFormat::Text
+            }
             _ => false,
         };
         if json { ErrorFormat::Json } else { ErrorFormat::Text }

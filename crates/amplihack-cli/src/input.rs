@@ -149,10 +149,9 @@ fn own_prompt(args: &LaunchArgs) -> Result<Option<PromptText>, CommandFailure> {
 }
 
 fn read_prompt_file(path: &Path) -> Result<String, CommandFailure> {
-    let name = format!("the prompt file {}", path.display());
     let bytes = amplihack_sys::fs::read_limited(path, MAX_PROMPT_BYTES)
-        .map_err(|error| CommandFailure::from_io_error(&name, &error))?;
-    utf8_bytes(bytes, &name)
+        .map_err(|error| CommandFailure::from_io_error(&format!("cannot read {}", path.display()), &error))?;
+    utf8_bytes(bytes, &path.display().to_string())
 }
 
 /// The text of the file `path`, or of stdin for `-`.

@@ -7,6 +7,7 @@ mod input;
 mod own_command;
 mod printable_error;
 mod ui;
+mod usage_tip;
 
 use std::process::ExitCode;
 
@@ -28,6 +29,13 @@ fn main() -> ExitCode {
     {
         return ExitCode::from(amplihack_hooks::guard::serve_guard(rest.iter().cloned(), &env));
     }
+    if let Some(shell) = commands::completions::asking_shell(&env) {
+        let done = commands::completions::answer_completions(shell, &args, &env);
+        return done.map_or_else(
+            |failure| ExitCode::from(failure.show_failure(ui::ErrorFormat::Text)),
+            ExitCode::from,
+        );
+    }
     if amplihack_launcher::copilot::shim::is_called(&args) {
         if let Err(failure) = diagnostics::install_subscriber(&LogArgs::default(), &env) {
             return ExitCode::from(failure.show_failure(ui::ErrorFormat::Text));
@@ -44,7 +52,7 @@ fn main() -> ExitCode {
     let cli = match parsed {
         Ok(cli) => cli,
         Err(error) => {
-            let error = printable_error::make_printable(error);
+            let error = printable_error::make_printable(usage_tip::with_tip(error, &args));
             // Help and version go to stdout with 0, everything else to stderr with 2.
             let code = if amplihack_sys::sabotage::is_active("remote-exit-usage") {
                 1

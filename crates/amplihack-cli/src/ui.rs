@@ -1,5 +1,7 @@
 //! The only place that prints. Stdout carries data, stderr what a person should know.
 
+mod report;
+
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
@@ -7,6 +9,11 @@ use amplihack_export::make_visible;
 use amplihack_sys::error::{ErrorExplanation, ExitKind};
 use serde::Serialize;
 use serde_json::json;
+
+pub(crate) use report::{
+    TonedPart, WordTone, color_line, decision_tone, diff_tone, print_colored, print_report, shows_color,
+    stdout_width,
+};
 
 /// The kind of a failure that only says that nobody reads stdout any more.
 const CLOSED_PIPE: &str = "closed_pipe";
@@ -135,7 +142,17 @@ impl CommandFailure {
 
 /// Prints a line for a person: `label: text`. Controls that a terminal would obey are shown.
 pub(crate) fn print_note(label: &str, text: impl std::fmt::Display) {
-    print_progress(&format!("{label}: {text}\n"));
+    let tone = match label {
+        "error" => WordTone::Bad,
+        "warning" => WordTone::Doubtful,
+        _ => WordTone::Title,
+    };
+    let shown = make_visible(&format!("{text}\n"));
+    if shows_color(&io::stderr()) {
+        write_stderr(&format!("{} {shown}", tone.paint(&format!("{label}:"))));
+    } else {
+        write_stderr(&format!("{label}: {shown}"));
+    }
 }
 
 /// Prints a line for a person, without a label.
@@ -161,6 +178,12 @@ pub(crate) fn print_progress(text: &str) {
 pub(crate) fn write_stderr(text: &str) {
     // A closed stderr must not end the run.
     let _ = io::stderr().lock().write_all(text.as_bytes());
+}
+
+/// Writes what an agent printed to stdout as it is. A reader who has gone must not end the run.
+pub(crate) fn pass_output(bytes: &[u8]) {
+    let mut out = io::stdout().lock();
+    let _ = out.write_all(bytes).and_then(|()| out.flush());
 }
 
 /// Writes `text` to stdout for people: what a terminal would obey is shown.

@@ -176,6 +176,12 @@ pub const VARIABLES: &[EnvVariable] = &[
         meaning: "How a prompt should reach the agent: auto, argv, tempfile or stdin.",
     },
     EnvVariable {
+        name: "AMPLIHACK_COMPLETE",
+        role: VariableRole::Read,
+        default: "unset",
+        meaning: "Set by the script of `amplihack completions` when a shell asks for completions: the shell's name.",
+    },
+    EnvVariable {
         name: "AMPLIHACK_POLICY",
         role: VariableRole::Read,
         default: "standard",

@@ -48,10 +48,10 @@ fn write_unattended(
     run: &UnattendedRun,
     cleaner: TextCleaner,
 ) {
+    out.push_markup("\n## Task\n").push_fence("text", &cleaner.clean_text(&run.task));
+    out.push_markup("\n## The run\n");
     write_facts(out, &summary::unattended_facts(&document.id, run, cleaner));
-    out.push_markup("\n## Task\n")
-        .push_fence("text", &cleaner.clean_text(&run.task))
-        .push_markup("\n## Turns\n");
+    out.push_markup("\n## Turns\n");
     for turn in &run.turns {
         write_turn(out, turn, cleaner);
     }

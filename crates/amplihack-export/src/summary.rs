@@ -20,14 +20,40 @@ pub(crate) struct JudgedToolCall {
     pub(crate) command: CleanText,
 }
 
-/// The page's title: which agent, and how it went.
+/// Most characters of a task in a title.
+const TITLE: usize = 72;
+
+/// The page's title: the task, or which agent's session it was, and how it went.
 pub(crate) fn document_title(document: &ExportDocument, cleaner: TextCleaner) -> CleanText {
     let text = match (&document.unattended, document.runs.first()) {
-        (Some(run), _) => format!("Unattended run of {}: {}", run.agent, run.state),
-        (None, Some(run)) => format!("Session of {}: {}", run.record.agent, run.record.state_name()),
+        (Some(run), _) => format!("{}: {}{}", task_title(run), run.state, denied_words(document)),
+        (None, Some(run)) => {
+            format!("Session of {}: {}{}", run.record.agent, run.record.state_name(), denied_words(document))
+        }
         (None, None) => "Session".to_owned(),
     };
     cleaner.clean_text(&text)
+}
+
+/// The first line of the task; the agent's name if it is empty.
+fn task_title(run: &UnattendedRun) -> String {
+    let Some(line) = run.task.lines().map(str::trim).find(|line| !line.is_empty()) else {
+        return format!("Unattended run of {}", run.agent);
+    };
+    match line.char_indices().nth(TITLE) {
+        Some((end, _)) => format!("{}…", line[..end].trim_end()),
+        None => line.to_owned(),
+    }
+}
+
+/// A remark on calls that were denied: a success with them is not the whole success.
+fn denied_words(document: &ExportDocument) -> String {
+    let verdicts = document.runs.iter().flat_map(|run| &run.verdicts);
+    match verdicts.filter(|entry| entry.decision == Decision::Deny).count() {
+        0 => String::new(),
+        1 => ", 1 call denied".to_owned(),
+        count => format!(", {count} calls denied"),
+    }
 }
 
 /// Facts of an unattended run.

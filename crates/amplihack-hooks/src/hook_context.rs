@@ -34,6 +34,11 @@ pub trait HookJudge {
     /// Takes note of a directory that no call may take away, wherever that call runs.
     fn keep_directory(&self, _directory: &Path) {}
 
+    /// Reports whether the user asked for a reminder with prompts that begin new work in `cwd`.
+    fn adds_reminder(&self, _cwd: &Path) -> bool {
+        false
+    }
+
     /// The process of the launch, which alone is told and believed; `None` where it is not known.
     fn launcher_pid(&self) -> Option<u32> {
         None

@@ -20,11 +20,10 @@ use crate::{aggregate, events, token, xpia};
 /// The process's own deadline. Registrations let a guard take as long as their hosts can count, so that none goes on without its answer.
 pub const DEADLINE: Duration = Duration::from_secs(5);
 
-const USAGE: &str =
-    "the guard's registration cannot be read, so the call is not let through; run `amplihack doctor`";
+const USAGE: &str = "the guard's registration cannot be read, so the call is denied; run `amplihack doctor`";
 
 /// The text on stderr where the answer cannot be written.
-const UNHEARD: &str = "the guard's answer could not be written, so the call is not let through\n";
+const UNHEARD: &str = "the guard's answer could not be written, so the call is denied\n";
 
 /// The parts that answer an invocation: the policy, the audit, and the environment that counts for both.
 pub struct GuardParts {
@@ -164,7 +163,7 @@ fn answer_invocation(
 }
 
 fn no_policy(why: &str) -> String {
-    format!("the policy cannot be loaded, so nothing is let through: {why}")
+    format!("the policy cannot be loaded, so every call is denied: {why}")
 }
 
 /// Stands where a policy would be asked nothing.

@@ -1,11 +1,19 @@
 //! Finding an agent on this machine: its program, its version, what was proved of it.
 
+use std::fmt;
+use std::path::Path;
 use std::time::Duration;
 
 use amplihack_agent::lookup::{LookupError, find_program};
 use amplihack_agent::{AgentBinary, Installed, agent_profile, version};
 use amplihack_config::LayeredConfig;
+use amplihack_config::agent_binary::AgentSource;
+use amplihack_config::agent_binary::ENV_VAR;
+use amplihack_config::agent_binary::SystemLiveness;
+use amplihack_config::agent_binary::resolve_in;
 use amplihack_config::env::Env;
+use amplihack_hooks::HookEvent;
+use amplihack_hooks::registration::registered_name;
 use amplihack_session::probe_program;
 use semver::Version;
 
@@ -39,6 +47,48 @@ pub fn discover_agent(
         tracing::warn!(%agent, %problem, "the agent does not tell its version");
     }
     Ok(installed)
+}
+
+/// The agent of a launch that names none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ChosenAgent {
+    /// The agent to start.
+    pub agent: AgentBinary,
+    /// The built-in default, if `agent` stands in for it because it is not installed.
+    pub instead_of: Option<AgentBinary>,
+}
+
+impl ChosenAgent {
+    /// The agent in charge in `cwd`. Where nothing says which that is, and the built-in default is not installed, one that is: an agent
+    /// whose tool calls can be guarded comes first.
+    pub fn find_here(cwd: &Path, env: &Env, config: &LayeredConfig) -> Self {
+        let resolved = resolve_in(cwd, env, &SystemLiveness::new(env), jiff::Timestamp::now());
+        let is_installed =
+            |agent: &AgentBinary| discover_agent(*agent, env, config, VersionSource::Unknown).is_ok();
+        if resolved.source != AgentSource::Default || is_installed(&resolved.agent) {
+            return Self { agent: resolved.agent, instead_of: None };
+        }
+        let mut others: Vec<AgentBinary> = AgentBinary::ALL.into_iter().filter(is_installed).collect();
+        others.sort_by_key(|agent| registered_name(*agent, HookEvent::PreToolUse).is_none());
+        match others.first() {
+            Some(agent) => Self { agent: *agent, instead_of: Some(resolved.agent) },
+            None => Self { agent: resolved.agent, instead_of: None },
+        }
+    }
+}
+
+/// The line for a person about a default that was not followed.
+impl fmt::Display for ChosenAgent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let agent = self.agent;
+        match self.instead_of {
+            Some(default) => write!(
+                f,
+                "using {agent}: no agent is named, and {default}, the default, is not installed; choose one with --agent or {ENV_VAR}"
+            ),
+            None => write!(f, "using {agent}"),
+        }
+    }
 }
 
 /// Asks all agents but `except` for their versions, at once, so that the cache knows them.
@@ -87,11 +137,8 @@ fn cached_version(
     if let Some(known) = cache.get(&installed.path) {
         return Ok(known);
     }
-    let mut command = amplihack_agent::command::passthrough_command(
-        installed,
-        &["--version".into()],
-        std::path::Path::new("/"),
-    );
+    let mut command =
+        amplihack_agent::command::passthrough_command(installed, &["--version".into()], Path::new("/"));
     command.env_clear().envs(env.iter());
     // Removed when the probe has ended.
     let apart = match versions {
@@ -130,7 +177,7 @@ mod tests {
     use super::*;
 
     /// A program that counts its starts, then does what `rest` says, and an environment in which it is Claude.
-    fn program(dir: &std::path::Path, rest: &str) -> (PathBuf, Env) {
+    fn program(dir: &Path, rest: &str) -> (PathBuf, Env) {
         let program = dir.join("claude");
         let count = dir.join("starts");
         std::fs::write(&program, format!("#!/bin/sh\necho x >> '{}'\n{rest}\n", count.display())).unwrap();

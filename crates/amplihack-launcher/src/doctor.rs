@@ -17,7 +17,7 @@ use amplihack_session::probe_program;
 use amplihack_sys::error::ErrorExplanation;
 use amplihack_sys::sabotage;
 
-use crate::discover::{VersionSource, discover_with_problem};
+use crate::discover::{ChosenAgent, VersionSource, discover_with_problem};
 use crate::install::{AgentRegistration, InstallScope, inspect_registration};
 use crate::proofs::{self, GuardProof};
 
@@ -35,6 +35,8 @@ pub struct DoctorReport {
     pub channels: Vec<AgentChannels>,
     /// The agent in charge here, and the source that says so.
     pub resolved: ResolvedAgent,
+    /// The agent that a launch starts which names none.
+    pub chosen: ChosenAgent,
     /// Each agent on this machine.
     pub agents: Vec<AgentReport>,
     /// Hooks that stand between each agent and the shell.
@@ -158,6 +160,7 @@ pub fn examine_machine(env: &Env, config: &LayeredConfig, cwd: &Path) -> DoctorR
         },
         channels: AgentBinary::ALL.into_iter().map(|agent| agent_channels(agent, requested)).collect(),
         resolved: resolve_in(cwd, env, &SystemLiveness::new(env), jiff::Timestamp::now()),
+        chosen: ChosenAgent::find_here(cwd, env, config),
         agents,
         hooks,
         tools: [("tmux", "-V"), ("git", "--version"), ("ssh", "-V")]

@@ -167,7 +167,7 @@ impl fmt::Display for LaunchNotice {
             ),
             Self::InstalledGuard(agent) => write!(
                 f,
-                "the hooks that are installed hold {agent}, which reads none from a launch of this user; what they deny is in the audit only"
+                "the hooks that are installed hold {agent}, which reads none from a launch of this user; denials appear only in the audit log"
             ),
             Self::BrokenRegistration { agent, why } => {
                 write!(f, "sessions of {agent} that are started without amplihack are not held: {why}")
@@ -180,14 +180,14 @@ impl fmt::Display for LaunchNotice {
                      {agent}` tries again"
                 )
             }
-            Self::NoJournal => {
-                f.write_str("this run's events are not kept: there is no home; set HOME or AMPLIHACK_HOME")
-            }
+            Self::NoJournal => f.write_str(
+                "this run's events are not recorded: there is no home directory; set HOME or AMPLIHACK_HOME",
+            ),
             Self::UntrustedRepository { agent, found, fate } => write_untrusted(f, *agent, found, *fate),
             Self::Observing(agent) => {
                 write!(
                     f,
-                    "the policy only observes: {agent} is refused nothing, what would have been is in the audit"
+                    "the policy only observes: no call of {agent} is denied, and the audit log records what would have been"
                 )
             }
             Self::OwnCommand { agent, word } => write!(

@@ -1,7 +1,13 @@
 //! Carrying a plan out: say who is in charge, start the agent, wait for its end.
 
+use amplihack_agent::AgentBinary;
 use amplihack_agent::RunMode;
-use amplihack_config::launcher_context::{self, LauncherContext, SessionContext, SessionId};
+use amplihack_agent::agent_profile;
+use amplihack_agent::event::FailKind;
+use amplihack_config::launcher_context;
+use amplihack_config::launcher_context::LauncherContext;
+use amplihack_config::launcher_context::SessionContext;
+use amplihack_config::launcher_context::SessionId;
 use amplihack_session::{
     AgentRun, CapturedOutput, ChildInput, ChildOutput, Deadlines, EndEvidence, GuardDenials,
     InterruptSignals, RunEnd, RunError, RunOutcome, RunSpec, RunStopper, TerminalMode,
@@ -44,6 +50,7 @@ pub struct LaunchedAgent {
     guard: Option<RunningGuard>,
     fail_on_denial: bool,
     is_headless: bool,
+    agent: AgentBinary,
     // Last: the session's directory goes when the guard's is gone.
     session: SessionMark,
 }
@@ -85,11 +92,11 @@ pub async fn start(
     streams: LaunchStreams,
 ) -> Result<(LaunchedAgent, Vec<LaunchNotice>), LaunchError> {
     // Dropped in reverse: the session's directory goes when the guard's is gone.
-    let is_headless = plan.mode == RunMode::Headless;
+    let (is_headless, agent) = (plan.mode == RunMode::Headless, plan.installed.agent);
     let PreparedLaunch { session, guard, spec, notices } = prepare_launch(plan, hosting, streams)?;
     let run = AgentRun::start(spec).await?;
     guard.as_ref().map_or(Ok(()), RunningGuard::start_watch)?;
-    Ok((LaunchedAgent { run, guard, fail_on_denial: false, is_headless, session }, notices))
+    Ok((LaunchedAgent { run, guard, fail_on_denial: false, is_headless, agent, session }, notices))
 }
 
 /// A run that is ready to start, and what must live as long as it does.
@@ -182,9 +189,56 @@ impl LaunchedAgent {
         self.wait_telling(&mut |_| {}).await
     }
 
+    /// Waits for the end of the run, whose standard output is [`ChildOutput::Stream`]: it goes to `pass` as it comes. A run whose agent
+    /// asks a person to log in, and would wait for ever, is ended as a failure.
+    pub async fn wait_passing(
+        self,
+        tell: &mut dyn FnMut(LaunchNotice),
+        pass: &mut dyn FnMut(&[u8]),
+    ) -> Result<LaunchReport, RunError> {
+        let Self { mut run, guard, fail_on_denial, is_headless, session, agent } = self;
+        let profile = agent_profile(agent);
+        // As much as the request to log in is long: it is the first thing that such a run prints.
+        let (mut head, longest) = (Vec::new(), profile.login_prompt.map_or(0, str::len));
+        let mut asks_for_login = false;
+        loop {
+            let chunk = match &guard {
+                None => run.next_chunk().await?,
+                Some(guard) => tokio::select! {
+                    chunk = run.next_chunk() => chunk?,
+                    finding = guard.liveness.next_finding() => {
+                        tell(LaunchNotice::GuardFound(vec![finding]));
+                        continue;
+                    }
+                },
+            };
+            let Some(chunk) = chunk else { break };
+            pass(chunk);
+            if head.len() < longest {
+                head.extend_from_slice(chunk);
+                asks_for_login = profile.asks_for_login(&head);
+                if asks_for_login {
+                    run.expect_end()?;
+                }
+            }
+        }
+        let output = run.finish_run()?;
+        pass(&output.stdout.bytes);
+        let mut end = RunEnd::from_output(&output);
+        if asks_for_login {
+            end.event.become_failure(FailKind::Auth, profile.login_reason());
+            end.evidence = EndEvidence::Record;
+        }
+        let rules = GuardRules { fail_on_denial, is_headless };
+        let mut notices = judge_guard(&mut end, guard.as_ref(), rules);
+        notices.extend(finish_notices(&end));
+        drop((guard, session));
+        Ok(LaunchReport { end, stdout: CapturedOutput::default(), notices })
+    }
+
     /// Waits for the end of the run. What speaks against its guard is told to `tell` at once, and again in the report.
     pub async fn wait_telling(self, tell: &mut dyn FnMut(LaunchNotice)) -> Result<LaunchReport, RunError> {
-        let Self { run, guard, fail_on_denial, is_headless, session } = self;
+        let Self { run, guard, fail_on_denial, is_headless, session, .. } = self;
         let mut end = std::pin::pin!(run.wait_for_end());
         let (mut end, stdout) = loop {
             let Some(guard) = &guard else { break end.await? };

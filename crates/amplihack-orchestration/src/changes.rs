@@ -210,7 +210,7 @@ impl RepositoryState {
             return Ok(());
         }
         let common = ["rev-parse", "--path-format=absolute", "--git-common-dir"];
-        let common = answer_path(&processes.run_git("look for the repository", root, &[], common).await?);
+        let common = answer_path(&processes.run_git("find the repository", root, &[], common).await?);
         let common = common.canonicalize().unwrap_or(common);
         for name in inner {
             let name = path_of(&name);
@@ -370,7 +370,7 @@ async fn list_stashes(
 /// The operations that wait for their end.
 async fn list_unfinished(processes: &RunProcesses, root: &Path) -> Result<BTreeSet<String>, AutoError> {
     let directory =
-        processes.run_git("look for the repository", root, &[], ["rev-parse", "--absolute-git-dir"]).await?;
+        processes.run_git("find the repository", root, &[], ["rev-parse", "--absolute-git-dir"]).await?;
     let directory = answer_path(&directory);
     let there = UNFINISHED.iter().filter(|(name, _)| directory.join(name).exists());
     Ok(there.map(|(name, _)| (*name).to_owned()).collect())

@@ -194,7 +194,7 @@ pub async fn resume_run(
     // At once: nobody reads what they would still say.
     let left = end_leftovers(&directory, &journal.story)?;
     if !left.is_empty() {
-        tracing::warn!(?left, "what the run's dead driver had left cannot be ended");
+        tracing::warn!(?left, "processes left by the run's earlier, dead driver cannot be ended");
     }
     let is_done = matches!(&journal.story.ended, Some(ended) if ended.run.is_success());
     if !is_done && (journal.story.is_over() || !extension.is_empty()) {

@@ -35,13 +35,13 @@ pub enum AutoError {
         source: LockError,
     },
     /// There is no such run.
-    #[error("no unattended run with the id {id:?} is kept")]
+    #[error("there is no record of an unattended run with the id {id:?}")]
     NotFound {
         /// Id that was looked for.
         id: String,
     },
     /// There is no such group of runs.
-    #[error("no parallel runs with the id {id:?} are kept")]
+    #[error("there is no record of parallel runs with the id {id:?}")]
     NoGroup {
         /// Id that was looked for.
         id: String,
@@ -55,13 +55,13 @@ pub enum AutoError {
         end: RunOutcome,
     },
     /// The directory in which it worked is gone.
-    #[error("the run worked in {}, which is not there any more", directory.display())]
+    #[error("the run worked in {}, which no longer exists", directory.display())]
     DirectoryGone {
         /// The directory.
         directory: PathBuf,
     },
     /// The run's worktree is gone with its branch.
-    #[error("the worktree {} is gone, and so is its branch {branch}", path.display())]
+    #[error("the worktree {} and its branch {branch} no longer exist", path.display())]
     WorktreeGone {
         /// The worktree.
         path: PathBuf,
@@ -69,11 +69,11 @@ pub enum AutoError {
         branch: String,
     },
     /// Nothing says where runs are kept.
-    #[error("neither AMPLIHACK_HOME nor HOME is an absolute path, so no run can be kept")]
+    #[error("no run can be recorded: neither AMPLIHACK_HOME nor HOME is an absolute path")]
     NoHome,
     /// Nobody says what a run costs.
     #[error(
-        "--budget-usd cannot be kept: {agent} does not say what it costs, and prices.{agent} is not configured"
+        "--budget-usd cannot be enforced: {agent} does not report its cost, and prices.{agent} is not configured"
     )]
     NoPrice {
         /// The agent.
@@ -96,12 +96,18 @@ pub enum AutoError {
         source: io::Error,
     },
     /// Git cannot do what the run needs.
-    #[error("git {what}: {said}")]
+    #[error("git cannot {what}: {said}")]
     Git {
         /// Task that git was given, in words.
         what: &'static str,
         /// Error output of git, in one line.
         said: String,
+    },
+    /// A worktree is one of a repository.
+    #[error("--worktree needs a git repository; {} is not in one", directory.display())]
+    NoRepository {
+        /// The directory.
+        directory: PathBuf,
     },
     /// A worktree begins with a commit.
     #[error("{} has no commit yet, so there is nothing that a worktree could begin with", repository.display())]
@@ -159,7 +165,7 @@ pub enum AutoError {
         directory: PathBuf,
     },
     /// A message cannot be taken.
-    #[error("the message is not taken: {0}")]
+    #[error("the message was rejected: {0}")]
     Message(&'static str),
     /// A signal to this process ended what was going on.
     #[error("ended by signal {}", signal.as_raw())]
@@ -168,7 +174,7 @@ pub enum AutoError {
         signal: Signal,
     },
     /// The run was given up before it began.
-    #[error("not begun: all runs were ended")]
+    #[error("not started: all runs were ended")]
     GivenUp,
     /// The budget that it shares with others was used up before it began.
     #[error("not begun: {reason}")]
@@ -187,7 +193,7 @@ pub enum AutoError {
         hint: String,
     },
     /// The journal does not tell a run.
-    #[error("the journal {} does not tell how the run began", path.display())]
+    #[error("the journal {} does not record how the run began", path.display())]
     Damaged {
         /// The journal.
         path: PathBuf,
@@ -225,7 +231,7 @@ impl ErrorExplanation for AutoError {
             Self::NotUtf8 { .. } => "directory_not_utf8",
             Self::VerifyCannotRun { .. } => "verify_cannot_run",
             Self::VerifyGreen => "verify_green",
-            Self::StrictOutside { .. } => "no_repository",
+            Self::NoRepository { .. } | Self::StrictOutside { .. } => "no_repository",
             Self::Message(_) => "message",
             Self::Interrupted { .. } => "interrupted",
             Self::GivenUp => "given_up",
@@ -289,11 +295,14 @@ impl ErrorExplanation for AutoError {
             Self::Git { what: "initialize a submodule", .. } => Some(
                 "git clones submodules by paths of this machine only if you allow it: git config --global protocol.file.allow always".to_owned(),
             ),
+            Self::NoRepository { .. } => {
+                Some("run git init and commit, or start in a repository; without --worktree the agent works in the directory itself".to_owned())
+            }
             Self::NoCommit { .. } => Some("commit something, if only `git commit --allow-empty -m begin`".to_owned()),
             Self::VerifyCannotRun { .. } => Some(
-                "correct the command or install what it needs; if the task is to make it, --no-baseline begins without this look".to_owned(),
+                "correct the command or install what it needs; if the task is to create it, use --no-baseline to skip this first check".to_owned(),
             ),
-            Self::VerifyGreen => Some("give a --verify that the work turns, or leave --strict-verify out".to_owned()),
+            Self::VerifyGreen => Some("give a --verify command that fails before the work and passes after it, or leave --strict-verify out".to_owned()),
             Self::StrictOutside { .. } => Some("run git init and commit, or leave --strict-verify out".to_owned()),
             Self::NotUtf8 { .. } => Some("rename it, or reach it through a link whose name is UTF-8".to_owned()),
             Self::Git { .. } => Some("run `git status` there to see what is wrong with the repository".to_owned()),

@@ -79,7 +79,7 @@ impl SnapshotStore {
         // One at a time: a path may have line breaks.
         for asked in [&["--show-toplevel"][..], &["--git-path", "objects"]] {
             let args = ["rev-parse", "--path-format=absolute"].iter().chain(asked);
-            match processes.run_git("look for the repository", directory, &[], args).await {
+            match processes.run_git("find the repository", directory, &[], args).await {
                 Ok(said) => paths.push(answer_path(&said)),
                 Err(AutoError::Git { .. }) => return Ok(None),
                 Err(error) => return Err(error),

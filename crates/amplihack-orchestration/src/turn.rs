@@ -203,7 +203,7 @@ pub async fn watch_turn(
                     stop = Some((RunStopCause::Deadline, "the deadline has passed".to_owned()));
                 } else if stop.is_none() && silent_at <= moment {
                     trouble =
-                        Some(TurnFault::Stalled("nothing was heard of the agent for too long".to_owned()));
+                        Some(TurnFault::Stalled("the agent gave no sign of life for too long".to_owned()));
                 } else if stop.is_none() {
                     let used = usage_now(&heard, &mut live, &launched);
                     stop = (bounds.over_budget)(&used).map(|reason| (RunStopCause::Budget, reason));

@@ -372,7 +372,7 @@ impl Turns {
                     self.end_run(RunOutcome::Failed, "the verification failed")
                 }
                 RunStopCause::Failed => {
-                    self.conclude_run(RunOutcome::Failed, "something that the run needs failed")
+                    self.conclude_run(RunOutcome::Failed, "an internal operation of the run failed")
                 }
             },
         }
@@ -384,7 +384,7 @@ impl Turns {
             return self.end_run(RunOutcome::Denied, "a call was denied");
         }
         if self.rules.end_on_denial && run.denials == GuardDenials::Unknown {
-            let reason = "whether a call was denied is not known: no report of the guard arrived";
+            let reason = "it is unknown whether a call was denied: the guard sent no report";
             return self.end_run(RunOutcome::Unguarded, reason);
         }
         if cut {

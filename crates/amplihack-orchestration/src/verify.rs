@@ -185,7 +185,7 @@ pub async fn verify_work(
             }
             // The agent may have pruned what the files were at the beginning.
             Err(AutoError::Git { said, .. }) if context.strict => {
-                let found_here = format!("whether a check was changed cannot be told: {said}");
+                let found_here = format!("whether a check was changed could not be determined: {said}");
                 found.checks.push(observation_result("the checks are the original ones", found_here));
             }
             Err(AutoError::Git { .. }) => {}

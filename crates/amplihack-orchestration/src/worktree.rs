@@ -63,9 +63,15 @@ impl RunWorktree {
         // One at a time: a path may have line breaks.
         let said = async |args: &[&str]| {
             let args = ["rev-parse", "--path-format=absolute"].iter().chain(args);
-            processes.run_git("look for the repository", cwd, &[], args).await
+            processes.run_git("find the repository", cwd, &[], args).await
         };
-        let repository = git::answer_path(&said(&["--show-toplevel"]).await?);
+        let repository = said(&["--show-toplevel"]).await.map_err(|error| match error {
+            AutoError::Git { said, .. } if said.contains("not a git repository") => {
+                AutoError::NoRepository { directory: cwd.clone() }
+            }
+            error => error,
+        })?;
+        let repository = git::answer_path(&repository);
         let prefix = git::answer_path(&said(&["--show-prefix"]).await?);
         let head =
             processes.run_git_unchecked(cwd, &[], ["rev-parse", "--verify", "--quiet", "HEAD"]).await?;

@@ -40,6 +40,9 @@ pub struct RecipeDiagnostic {
     pub message: String,
     /// Advice on how to correct the recipe.
     pub help: Option<String>,
+    /// Set for a warning that is an error where every mistake counts ([`PlanCompileMode::Strict`](crate::plan::PlanCompileMode::Strict)): the recipe
+    /// would do something other than it says.
+    pub is_control: bool,
     /// The recipe.
     pub path: PathBuf,
     /// From 1.
@@ -86,6 +89,7 @@ impl RecipeDiagnostic {
             severity,
             message,
             help: None,
+            is_control: false,
             path: source.path.clone(),
             line: text[..before].matches('\n').count() + 1,
             column: column + 1,
@@ -97,6 +101,11 @@ impl RecipeDiagnostic {
     /// The message with its place, on one line: `recipe.yaml:3:5: message`.
     pub fn to_line(&self) -> String {
         format!("{}:{}:{}: {}", self.path.display(), self.line, self.column, self.message)
+    }
+
+    /// The place of the fault: file, line and column.
+    pub(crate) fn place(&self) -> (&Path, usize, usize) {
+        (&self.path, self.line, self.column)
     }
 
     /// The recipe's path.

@@ -9,6 +9,7 @@ use amplihack_config::repository::repository_root;
 use amplihack_sys::fs::{read_limited, read_regular};
 
 use crate::bundled;
+use crate::diagnostic::RecipeDiagnostic;
 use crate::document;
 use crate::model::Recipe;
 
@@ -127,8 +128,14 @@ impl RecipeDiscovery {
         if path.is_file() {
             return Ok(path);
         }
+        let names_file =
+            Path::new(argument).extension().is_some_and(|ending| ending == "yaml" || ending == "yml");
+        if names_file && !path.exists() {
+            let reason = Some(format!("there is no file {}", path.display()));
+            return Err(NotFound { what: "recipe", name: argument.to_owned(), reason, searched: Vec::new() });
+        }
         // A recipe is read again when its run goes on.
-        let something_else = "what is there is no regular file, and a name has no `/`, `\\` or `..`";
+        let something_else = "it is not a regular file, and a recipe's name cannot contain `/`, `\\` or `..`";
         self.find_recipe(argument).map_err(|error| match &error.reason {
             Some(_) if path.exists() => NotFound { reason: Some(something_else.to_owned()), ..error },
             _ => error,
@@ -147,7 +154,7 @@ impl RecipeDiscovery {
         if name.is_empty() || name.starts_with('.') || name.contains(['/', '\\', '\0']) || name.contains("..")
         {
             return Err(not_found(
-                Some("there is no such file, and a name has no `/`, `\\` or `..`"),
+                Some("there is no such file, and a recipe's name cannot contain `/`, `\\` or `..`"),
                 Vec::new(),
             ));
         }
@@ -180,7 +187,7 @@ impl RecipeDiscovery {
             searched,
         };
         if !name.split('/').all(segment) {
-            let reason = "a name has letters, digits, `_` and `-`, and `/` between directories";
+            let reason = "a name consists of letters, digits, `_` and `-`, with `/` between directories";
             return Err(not_found(Some(reason), Vec::new()));
         }
         let inside = |dir: &Path| {
@@ -286,21 +293,29 @@ pub enum RecipeReadError {
         error: std::io::Error,
     },
     /// The contents are no recipe: every mistake.
-    #[error("{}", .0.iter().map(crate::diagnostic::RecipeDiagnostic::to_line).collect::<Vec<_>>().join("\n"))]
-    Invalid(Vec<crate::diagnostic::RecipeDiagnostic>),
+    #[error("{}", .0.iter().map(RecipeDiagnostic::to_line).collect::<Vec<_>>().join("\n"))]
+    Invalid(Vec<RecipeDiagnostic>),
 }
 
 /// Reads the recipe in a file, or a bundled one.
 pub fn read_recipe(path: &Path) -> Result<Recipe, RecipeReadError> {
+    match read_partly(path)? {
+        (Some(recipe), errors) if errors.is_empty() => Ok(recipe),
+        (_, errors) => Err(RecipeReadError::Invalid(errors)),
+    }
+}
+
+/// Reads what can be read of a recipe, and gives the errors beside it.
+pub(crate) fn read_partly(path: &Path) -> Result<(Option<Recipe>, Vec<RecipeDiagnostic>), RecipeReadError> {
     if let Some(text) = bundled::bundled_text(path) {
-        return document::parse_recipe(path, text.as_bytes()).map_err(RecipeReadError::Invalid);
+        return Ok(document::parse_partly(path, text.as_bytes()));
     }
     let bytes = match read_limited(path, document::LARGEST as u64) {
         Err(error) if error.kind() == std::io::ErrorKind::FileTooLarge => vec![b' '; document::LARGEST + 1],
         Err(error) => return Err(RecipeReadError::File { path: path.to_owned(), error }),
         Ok(bytes) => bytes,
     };
-    document::parse_recipe(path, &bytes).map_err(RecipeReadError::Invalid)
+    Ok(document::parse_partly(path, &bytes))
 }
 
 /// By what a recipe is told from others: its file's real path. A bundled one has no file.

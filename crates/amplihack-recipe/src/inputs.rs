@@ -82,7 +82,7 @@ mod exact {
 #[non_exhaustive]
 pub enum RecipeInputsError {
     /// An argument that names nothing.
-    #[error("`{0}` gives no name a value; write it as NAME=VALUE")]
+    #[error("`{0}` is not NAME=VALUE")]
     Malformed(String),
     /// A file that cannot be read.
     #[error("the context file {} cannot be read: {source}; it is a JSON object of at most 256 MB", path.display())]
@@ -93,7 +93,7 @@ pub enum RecipeInputsError {
         source: io::Error,
     },
     /// A file that is no JSON object.
-    #[error("the context file {} is no JSON object: {source}", path.display())]
+    #[error("the context file {} is not a JSON object: {source}", path.display())]
     Json {
         /// The file.
         path: PathBuf,

@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 
 pub use describe::describe_plan;
 
-use crate::diagnostic::{RecipeDiagnostic, RecipeSource, RecipeSourceSpan};
+use crate::diagnostic::{RecipeDiagnostic, RecipeSeverity, RecipeSource, RecipeSourceSpan};
 use crate::find::{
-    AgentDefinition, NotFound, RecipeDiscovery, RecipeReadError, read_recipe, recipe_identity,
+    AgentDefinition, NotFound, RecipeDiscovery, RecipeReadError, read_partly, read_recipe, recipe_identity,
 };
 use crate::model::{Recipe, RecipeStep, StepKind};
 
@@ -118,10 +118,12 @@ pub fn compile_plan(
     let mut compiler = PlanCompiler {
         discovery,
         top: entry,
+        mode,
         known: HashMap::new(),
         plan: Vec::new(),
         errors: Vec::new(),
         warnings: Vec::new(),
+        has_no_parent: false,
     };
     let root = compiler.load_recipe(entry)?;
     // Those that are found on the way are put behind.
@@ -130,22 +132,36 @@ pub fn compile_plan(
         compiler.resolve_steps(next);
         next += 1;
     }
-    if mode == PlanCompileMode::Strict && !compiler.errors.is_empty() {
-        return Err(CompileError::Invalid(compiler.errors));
-    }
-    let PlanCompiler { plan: recipes, mut warnings, .. } = compiler;
+    let PlanCompiler { plan: recipes, mut warnings, mut errors, has_no_parent, .. } = compiler;
     warnings.extend(names::warn_unset_names(&recipes, given));
-    Ok(Plan { recipes, root, warnings })
+    if mode == PlanCompileMode::Strict {
+        for mut control in warnings.extract_if(.., |warning| warning.is_control) {
+            control.severity = RecipeSeverity::Error;
+            errors.push(control);
+        }
+    }
+    if mode == PlanCompileMode::AsPredecessor || errors.is_empty() {
+        return Ok(Plan { recipes, root, warnings });
+    }
+    // What is known by an error needs no warning as well; the rest is told with the errors, in the order of the files.
+    warnings.retain(|warning| !errors.iter().any(|error| error.place() == warning.place()));
+    errors.extend(warnings);
+    errors.sort_by(|a, b| (a.path != entry, a.place()).cmp(&(b.path != entry, b.place())));
+    errors.dedup();
+    Err(if has_no_parent { CompileError::Extends(errors) } else { CompileError::Invalid(errors) })
 }
 
 struct PlanCompiler<'a> {
     discovery: &'a RecipeDiscovery,
     top: &'a Path,
+    mode: PlanCompileMode,
     /// Real paths of the recipes that are there, and their places.
     known: HashMap<PathBuf, usize>,
     plan: Vec<PlannedRecipe>,
     errors: Vec<RecipeDiagnostic>,
     warnings: Vec<RecipeDiagnostic>,
+    /// A parent cannot be used: what a recipe has of its own is compiled all the same, to find its mistakes.
+    has_no_parent: bool,
 }
 
 impl PlanCompiler<'_> {
@@ -155,12 +171,30 @@ impl PlanCompiler<'_> {
         if let Some(&place) = self.known.get(&real) {
             return Ok(place);
         }
-        let mut recipe = extends::merge_parents(read_recipe(path)?, self.discovery, self.top)?;
+        let mut recipe = self.read_merged(path)?;
         self.warnings.append(&mut recipe.warnings);
         let place = self.plan.len();
         self.plan.push(PlannedRecipe { recipe, steps: Vec::new() });
         self.known.insert(real, place);
         Ok(place)
+    }
+
+    /// Reads a recipe with its parents. Where every mistake counts, those that leave something to look at are kept for later.
+    fn read_merged(&mut self, path: &Path) -> Result<Recipe, CompileError> {
+        if self.mode == PlanCompileMode::AsPredecessor {
+            return extends::merge_parents(read_recipe(path)?, self.discovery, self.top);
+        }
+        let (recipe, errors) = read_partly(path)?;
+        let Some(recipe) = recipe else { return Err(CompileError::Invalid(errors)) };
+        self.errors.extend(errors);
+        match extends::merge_parents(recipe.clone(), self.discovery, self.top) {
+            Err(CompileError::Extends(errors)) => {
+                self.has_no_parent |= path == self.top;
+                self.errors.extend(errors);
+                Ok(recipe)
+            }
+            merged => merged,
+        }
     }
 
     /// Finds what the steps of a recipe refer to.

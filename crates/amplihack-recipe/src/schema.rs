@@ -24,7 +24,7 @@ fn check_value(schema: &Value, value: &Value, place: &str) -> Result<(), OutputS
         Value::Bool(true) => return Ok(()),
         Value::Bool(false) => return fault("nothing is allowed here".to_owned()),
         Value::Object(keywords) => keywords,
-        _ => return fault("`outputs` is no JSON Schema: a schema is an object, true or false".to_owned()),
+        _ => return fault("`outputs` is not a JSON Schema: a schema is an object, true or false".to_owned()),
     };
     for (keyword, asked) in keywords {
         match keyword.as_str() {

@@ -49,10 +49,10 @@ impl SessionManager {
     ) -> Result<Session, RemoteError> {
         let invalid = |message: &str| RemoteError::Validation(message.into());
         if vm_name.trim().is_empty() {
-            return Err(invalid("no machine is named; give the name of one"));
+            return Err(invalid("no machine is named"));
         }
         if prompt.trim().is_empty() {
-            return Err(invalid("the prompt is empty; say what is to be done"));
+            return Err(invalid("the prompt is empty; describe the task"));
         }
         let command = match mode {
             None => CommandMode::Auto,

@@ -34,10 +34,10 @@ pub enum RunError {
     #[error("keep the journal of the run: {0}{advice}", advice = .0.other_home_advice())]
     Journal(#[from] LogError),
     /// An earlier error ended the run, and how it went is not known.
-    #[error("tell the end of a run that failed before; see the error before this one")]
+    #[error("report the end of a run that had already failed; see the error above")]
     Lost,
     /// A probe did not end in time.
-    #[error("run {}: no end after {} s; run it by hand to see what it waits for", program.display(), after.as_secs_f32())]
+    #[error("run {}: it did not end within {} s; run it by hand to see what it waits for", program.display(), after.as_secs_f32())]
     TimedOut {
         /// The probed program.
         program: OsString,

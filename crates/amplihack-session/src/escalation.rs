@@ -156,6 +156,16 @@ impl EscalationMachine {
         self.cause
     }
 
+    /// The limit that passed, of a run that a deadline ended.
+    pub fn passed_limit(&self) -> Option<Duration> {
+        match self.cause {
+            EndCause::Deadline(DeadlineKind::Startup) => self.deadlines.startup,
+            EndCause::Deadline(DeadlineKind::Idle) => self.deadlines.idle,
+            EndCause::Deadline(DeadlineKind::Total) => self.deadlines.total,
+            _ => None,
+        }
+    }
+
     /// Latest time to come back. `None`: there is nothing that time alone would change.
     pub fn next_wake(&self) -> Option<Instant> {
         match self.phase {

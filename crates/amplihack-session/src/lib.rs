@@ -42,7 +42,7 @@ pub use journal::{Journal, RunRecord};
 pub use output::{CapturedOutput, DeadlineKind, EndCause, NamedProcess, ProcessOutput};
 pub use report::RunReport;
 pub use run::{AgentRun, run_to_end};
-pub use run_end::{EndEvidence, GuardDenials, RunEnd};
+pub use run_end::{EndEvidence, GuardDenials, RunEnd, describe_duration};
 pub use signals::{InterruptSignals, InterruptStream};
 pub use spec::{ChildInput, ChildOutput, Deadlines, RunSpec, SESSION_ID, TerminalMode};
 pub use stopper::RunStopper;

@@ -1,5 +1,7 @@
 //! The output of a process: its exit, its streams, and the processes that it left.
 
+use std::time::Duration;
+
 use amplihack_sys::error::ExitKind;
 use amplihack_sys::{ProcessEntry, ProcessExit, Signal};
 use serde::{Deserialize, Serialize};
@@ -69,6 +71,8 @@ pub struct ProcessOutput {
     pub exit: ProcessExit,
     /// The cause of the end.
     pub cause: EndCause,
+    /// The limit that passed, of a run that a deadline ended.
+    pub limit: Option<Duration>,
     /// Processes that ran on in the background when the child of a headless run had ended, and were ended after it.
     pub background: Vec<NamedProcess>,
     /// Processes that still run although everything was done to end them. Empty, or a reason to warn.
@@ -114,6 +118,7 @@ mod tests {
             let output = ProcessOutput {
                 exit,
                 cause,
+                limit: None,
                 background: Vec::new(),
                 survivors: Vec::new(),
                 stdout: CapturedOutput::default(),

@@ -338,13 +338,14 @@ impl AgentRun {
         if let Some(saved) = self.saved {
             let crashed = !matches!(self.exit, Some(ProcessExit::Code(_)));
             if let Err(error) = saved.restore(crashed) {
-                tracing::warn!(%error, "the terminal's settings cannot be put back");
+                tracing::warn!(%error, "the terminal's settings could not be restored");
             }
         }
         let exit = self.exit;
         let outcome = ProcessOutput {
             exit: exit.unwrap_or(ProcessExit::Signal(Signal::KILL.as_raw())),
             cause: self.machine.cause(),
+            limit: self.machine.passed_limit(),
             background: self.background,
             survivors,
             stdout: self.stdout.take_rest(),

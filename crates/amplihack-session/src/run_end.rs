@@ -1,5 +1,7 @@
 //! The end of a run: one type for launches, turns, steps, programs that use the SDK, and sessions on other machines.
 
+use std::time::Duration;
+
 use amplihack_agent::event::{EndEvent, FailKind, RunEndSummary, RunOutcome, UsageTotals};
 use amplihack_sys::{ProcessExit, Signal};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -216,15 +218,17 @@ impl RunEnd {
                 );
             }
             EndCause::Deadline(DeadlineKind::Idle) => {
-                let reason = "no output for longer than the idle deadline";
+                let reason = format!("ended after {} without output", limit_text(output.limit));
                 end.settle_outcome(RunOutcome::Stalled, reason, EndEvidence::Clock);
             }
             EndCause::Deadline(DeadlineKind::Startup) => {
-                end.event.become_failure(FailKind::Startup, "no output before the startup deadline");
+                let reason = format!("ended after {} without any output", limit_text(output.limit));
+                end.event.become_failure(FailKind::Startup, reason);
                 end.evidence = EndEvidence::Clock;
             }
             EndCause::Deadline(DeadlineKind::Total) => {
-                end.settle_outcome(RunOutcome::Budget, "longer than the total deadline", EndEvidence::Clock);
+                let reason = format!("ended after {}, its time limit", limit_text(output.limit));
+                end.settle_outcome(RunOutcome::Budget, reason, EndEvidence::Clock);
             }
         }
         if output.cause == EndCause::Unguarded {
@@ -270,7 +274,7 @@ impl RunEnd {
                 self.settle_outcome(RunOutcome::Denied, reason, EndEvidence::Guard);
             }
             GuardDenials::Unknown => {
-                let reason = "whether a call was denied is not known: no report of the guard arrived";
+                let reason = "it is unknown whether a call was denied: the guard sent no report";
                 self.settle_outcome(RunOutcome::Unguarded, reason, EndEvidence::Nothing);
             }
         }
@@ -313,11 +317,35 @@ impl RunEnd {
             (_, RunOutcome::Failed | RunOutcome::Stalled) if self.evidence == EndEvidence::Clock => {
                 i32::from(RunOutcome::Deadline.code())
             }
+            // The agent waited for a login, and was ended: its exit is not its own.
+            (None, RunOutcome::Failed)
+                if self.event.kind == Some(FailKind::Auth)
+                    && matches!(self.exit(), Some(ProcessExit::Signal(_))) =>
+            {
+                i32::from(RunOutcome::Failed.code())
+            }
             (_, RunOutcome::Failed | RunOutcome::Interrupted) if own != 0 => own,
             (None, RunOutcome::Interrupted) => 128 + Signal::INT.as_raw(),
             (_, outcome) => i32::from(outcome.code()),
         };
         u8::try_from(code).unwrap_or(RunOutcome::Failed.code())
+    }
+}
+
+/// A time limit for people: `5 s`, `90 s`, `20 min`.
+fn limit_text(limit: Option<Duration>) -> String {
+    limit.map_or_else(|| "its time limit".to_owned(), describe_duration)
+}
+
+/// A duration for people, exact: `250 ms`, `5 s`, `1.5 s`, `20 min`, `2 h`.
+pub fn describe_duration(duration: Duration) -> String {
+    let (seconds, milliseconds) = (duration.as_secs(), duration.subsec_millis());
+    match (seconds, milliseconds) {
+        (0, _) => format!("{} ms", duration.as_millis()),
+        (_, 1..) => format!("{} s", duration.as_secs_f64()),
+        _ if seconds % 3600 == 0 => format!("{} h", seconds / 3600),
+        _ if seconds % 60 == 0 && seconds > 60 => format!("{} min", seconds / 60),
+        _ => format!("{seconds} s"),
     }
 }
 
@@ -329,11 +357,39 @@ mod tests {
         ProcessOutput {
             exit,
             cause,
+            limit: Some(Duration::from_secs(5)),
             background: Vec::new(),
             survivors: Vec::new(),
             stdout: CapturedOutput::default(),
             stderr: CapturedOutput::default(),
             unread,
+        }
+    }
+
+    #[test]
+    fn a_run_that_a_deadline_ended_says_which() {
+        let reason = |kind| {
+            RunEnd::from_process(&mut output(ProcessExit::Code(0), EndCause::Deadline(kind), None))
+                .reason()
+                .to_owned()
+        };
+        assert_eq!(reason(DeadlineKind::Total), "ended after 5 s, its time limit");
+        assert_eq!(reason(DeadlineKind::Idle), "ended after 5 s without output");
+        assert_eq!(reason(DeadlineKind::Startup), "ended after 5 s without any output");
+    }
+
+    #[test]
+    fn durations_are_exact_and_in_the_largest_unit() {
+        for (milliseconds, text) in [
+            (250, "250 ms"),
+            (1500, "1.5 s"),
+            (5000, "5 s"),
+            (60_000, "60 s"),
+            (90_000, "90 s"),
+            (1_200_000, "20 min"),
+            (7_200_000, "2 h"),
+        ] {
+            assert_eq!(describe_duration(Duration::from_millis(milliseconds)), text);
         }
     }
 

@@ -43,7 +43,7 @@ impl ExitKind {
     /// Returns the meaning of the kind for a person; the reference page is made of it.
     pub const fn meaning(self) -> &'static str {
         match self {
-            Self::Failed => "failed; the error says how",
+            Self::Failed => "failed; the error explains how",
             Self::Usage => "the command line cannot be read",
             Self::NotFound => "a session, recipe or agent was not found",
             Self::Denied => "denied by policy",

@@ -13,7 +13,7 @@ const FIELD: &str = "\"schema_version\"";
 /// A file has a form that this program does not know.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{} is of a newer amplihack: it has form {found}, and this one knows forms up to {known}; it was left alone, go on with the newer one",
+    "{} was written by a newer amplihack (form {found}; this version reads forms up to {known}); it was left unchanged, use the newer amplihack",
     path.display()
 )]
 pub struct NewerFormError {

@@ -120,6 +120,32 @@ fn it_can_be_piped_into_a_shell_and_lie_in_the_release() {
 }
 
 #[test]
+fn it_takes_the_archive_beside_it_and_in_a_directory_that_is_named() {
+    let sandbox = scene();
+    let directory = sandbox.root().join("old");
+    for args in [&[][..], &[directory.to_str().unwrap()], &["--version", "1.0.0"]] {
+        installer(&sandbox, "old", args)
+            .output()
+            .assert_code(0)
+            .assert_stdout_has("amplihack 1.0.0 is installed");
+        assert_installed(&sandbox, "1.0.0");
+        installer(&sandbox, "old", &["--uninstall"]).output().assert_code(0);
+    }
+    // Its sum is checked, and of several it does not choose.
+    let archive = directory.join(format!("{}.tar.gz", name("1.0.0")));
+    let other = sandbox.root().join("new").join(format!("{}.tar.gz", name("2.0.0")));
+    std::fs::copy(&other, directory.join(other.file_name().unwrap())).unwrap();
+    installer(&sandbox, "old", &[]).output().assert_code(1).assert_stderr_has("has several versions");
+    installer(&sandbox, "old", &["--version", "9.9.9"])
+        .output()
+        .assert_code(1)
+        .assert_stderr_has("has no archive");
+    std::fs::copy(&other, archive).unwrap();
+    let damaged = installer(&sandbox, "old", &["--version", "1.0.0"]).output();
+    damaged.assert_code(1).assert_stderr_has("the checksum of ");
+}
+
+#[test]
 fn places_are_chosen_by_the_environment_and_by_a_prefix() {
     let mut sandbox = scene();
     let root = sandbox.root().to_owned();

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use amplihack_agent::framer::{Framer, MAX_LINE, StreamFrame};
+use amplihack_agent::{AgentBinary, agent_profile};
 use amplihack_session::{AgentRun, ChildOutput, DeadlineKind, Deadlines, EndCause, ProcessOutput, RunSpec};
 
 use super::StreamFacts;
@@ -47,6 +48,8 @@ struct MessageLines {
     over: bool,
     /// A line ended the stream.
     broken: bool,
+    /// The CLI asks a person to log in, and would wait for ever.
+    asks_for_login: bool,
 }
 
 impl StreamEngine {
@@ -58,6 +61,7 @@ impl StreamEngine {
             governed: options.governed_authority.is_some(),
             over: false,
             broken: false,
+            asks_for_login: false,
         };
         Self { stage: EngineStage::Waits(prompt), options, lines, facts: StreamFacts::default() }
     }
@@ -153,13 +157,13 @@ impl StreamEngine {
     async fn read(&mut self, mut running: Box<RunningCli>) {
         match running.run.next_chunk().await {
             Ok(Some(bytes)) => {
-                let was_over = self.lines.over;
+                let was_over = self.lines.has_ended();
                 self.lines.push(bytes, &running.launch);
                 if self.lines.broken {
                     // Dropping the run kills it.
                     return;
                 }
-                if self.lines.over
+                if self.lines.has_ended()
                     && !was_over
                     && let Err(error) = running.run.expect_end()
                 {
@@ -198,7 +202,10 @@ impl StreamEngine {
         if let Some(bytes) = outcome.unread {
             self.add_warning(format!("the CLI ended with {bytes} bytes of the prompt unread"));
         }
-        if !self.lines.over {
+        if self.lines.asks_for_login {
+            let message = "the CLI has no API key".to_owned();
+            self.push_error(launch.scrub_error(Error::Auth { message, end: Box::new(end) }));
+        } else if !self.lines.over {
             let error = self.end_error(outcome, end);
             self.push_error(launch.scrub_error(error));
         } else if outcome.cause == EndCause::Ended && !outcome.exit.is_success() {
@@ -236,6 +243,11 @@ impl StreamEngine {
 }
 
 impl MessageLines {
+    /// Reports whether nothing more is to come of the run itself.
+    fn has_ended(&self) -> bool {
+        self.over || self.asks_for_login
+    }
+
     fn push(&mut self, bytes: &[u8], launch: &CliLaunch) {
         let mut framer = std::mem::take(&mut self.framer);
         framer.push(bytes, |frame| self.push_frame(frame, launch));
@@ -248,7 +260,7 @@ impl MessageLines {
     }
 
     fn push_frame(&mut self, frame: StreamFrame<'_>, launch: &CliLaunch) {
-        if self.over || self.broken {
+        if self.has_ended() || self.broken {
             return;
         }
         let (error, line) = match frame {
@@ -268,6 +280,10 @@ impl MessageLines {
             },
             StreamFrame::TooLong(_) => (WireError::TooLong { limit: MAX_LINE as u64 }, &[][..]),
         };
+        if agent_profile(AgentBinary::Amp).asks_for_login(line) {
+            self.asks_for_login = true;
+            return;
+        }
         let mut diagnostic = LineDiagnostic::new(error, line);
         if self.governed {
             diagnostic.line = launch.hide_values(&diagnostic.line);

@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use amp_sdk::{Error, Options, StreamMessage};
+use amp_sdk::testing::{FakeAmp, FakeReply};
+use amp_sdk::{Error, Options, StreamMessage, blocking};
 use serde_json::Value;
 
 use crate::fake::{Fake, block_on, cases, drain};
@@ -119,4 +120,17 @@ fn texts_of_errors_say_what_to_do() {
         }),
     ];
     insta::assert_snapshot!(texts.join("\n"));
+}
+
+/// Without a key Amp asks a person to log in, on stdout, and waits for ever.
+#[test]
+fn a_request_to_log_in_is_an_authentication_error() {
+    let reply = FakeReply::new().text("No API key found. Starting login flow...\nvisit https://x.example\n");
+    let fake = FakeAmp::new().with_run(reply.pause(Duration::from_mins(10))).build().unwrap();
+    for strict in [false, true] {
+        let options = Options { strict, linger_timeout_ms: 100, ..fake.options() };
+        let error = blocking::run("Anything", options).unwrap_err();
+        assert_eq!(error.kind(), "auth_error", "{error}");
+        assert!(error.to_string().contains("AMP_API_KEY"), "{error}");
+    }
 }

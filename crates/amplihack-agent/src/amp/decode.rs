@@ -3,6 +3,7 @@
 use amplihack_config::agent_binary::AgentBinary;
 use serde_json::value::RawValue;
 
+use super::PROFILE;
 use super::wire::{
     AmpJson as WireJson, AmpRunSummary as WireSummary, AmpUsage as WireUsage, AssistantMessage, ContentBlock,
     ErrorResultMessage, PermissionDenial, StreamMessage, SystemMessage, ToolOutput, UserMessage,
@@ -132,6 +133,11 @@ impl Decode for AmpStream {
     fn decode_line(&mut self, line: &[u8], out: &mut Vec<AgentEvent>) {
         if line.trim_ascii().is_empty() {
             return;
+        }
+        if !self.started && PROFILE.asks_for_login(line) {
+            // It waits for a person, who is not there.
+            self.over = true;
+            let _ = self.said.get_or_insert(EndEvent::bare_failure(FailKind::Auth, PROFILE.login_reason()));
         }
         let (before, started) = (out.len(), self.started);
         match StreamMessage::from_line(line) {

@@ -127,5 +127,6 @@ pub(crate) static PROFILE: AgentProfile = AgentProfile {
     scrub: &[],
     withheld: &[],
     keys: &["AMP_API_KEY"],
+    login_prompt: Some("No API key found."),
     refuses_requests: None,
 };

@@ -86,6 +86,7 @@ pub(crate) static PROFILE: AgentProfile = AgentProfile {
     scrub: &[],
     withheld: &[],
     keys: &["ANTHROPIC_API_KEY"],
+    login_prompt: None,
     refuses_requests: Some(
         "upstream documents only `amplifier run [OPTIONS] [PROMPT]`; no stable prompt-file or stdin contract is available",
     ),

@@ -283,5 +283,6 @@ pub(crate) static PROFILE: AgentProfile = AgentProfile {
     ],
     withheld: &[],
     keys: &["ANTHROPIC_API_KEY"],
+    login_prompt: None,
     refuses_requests: None,
 };

@@ -117,7 +117,7 @@ pub(crate) static PROFILE: AgentProfile = AgentProfile {
             LEVELS,
         ),
         CapabilityRow::new(AgentCapability::Stream, HEADLESS, ArgShape::Words(ArgSlot::Option, &["--json"]), STREAM)
-            .with_note("an interrupted run says nothing of its end; after a resume its tokens are those of all of the session"),
+            .with_note("an interrupted run does not report its end; after a resume its tokens are those of the whole session"),
         CapabilityRow::new(AgentCapability::AnswerSchema, HEADLESS, ArgShape::FlagEq("--output-schema"), SCHEMA),
     ],
     decoder: Some(|| Box::new(decode::CodexStream::default())),
@@ -188,5 +188,6 @@ pub(crate) static PROFILE: AgentProfile = AgentProfile {
     scrub: &["CODEX_MANAGED_*"],
     withheld: &[],
     keys: &["CODEX_API_KEY", "OPENAI_API_KEY"],
+    login_prompt: None,
     refuses_requests: None,
 };

@@ -241,5 +241,6 @@ pub(crate) static PROFILE: AgentProfile = AgentProfile {
         &["COPILOT_PROVIDER_API_KEY", "COPILOT_PROVIDER_BASE_URL", "COPILOT_PROVIDER_TYPE"],
     ],
     keys: &["COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN"],
+    login_prompt: None,
     refuses_requests: None,
 };

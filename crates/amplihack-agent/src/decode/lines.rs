@@ -9,7 +9,7 @@ use super::wire::{WireText, record};
 use crate::event::{AgentEvent, AgentRawLine, AgentWarning, EndEvent, EventJson, mend_surrogates};
 
 /// Reason of a failed run whose result names none.
-pub(crate) const NO_REASON: &str = "the agent ended with a result that says nothing";
+pub(crate) const NO_REASON: &str = "the agent ended with an empty result";
 
 /// Reads one line of JSON of one agent.
 pub(crate) trait AgentLineReader {

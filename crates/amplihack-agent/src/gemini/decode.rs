@@ -118,7 +118,7 @@ impl GeminiStream {
             _ => {
                 let message = match (line.error.message.text(), line.status.text()) {
                     ("", "") => lines::NO_REASON.to_owned(),
-                    ("", status) => format!("the agent ended with the status {status}, and did not say why"),
+                    ("", status) => format!("the agent ended with the status {status}, without a reason"),
                     (message, _) => message.to_owned(),
                 };
                 EndEvent::of_failure(fail::classify_failure(None, &message), message, summary)

@@ -161,5 +161,6 @@ pub(crate) static PROFILE: AgentProfile = AgentProfile {
     ],
     withheld: &[],
     keys: &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
+    login_prompt: None,
     refuses_requests: None,
 };

@@ -8,7 +8,10 @@ pub(crate) fn asks_for_json(args: &[std::ffi::OsString]) -> bool {
     let own = own.split(|arg| *arg == "--").next().unwrap_or_default();
     own.contains(&"--json")
         || own.iter().any(|arg| matches!(*arg, "--format=json" | "-fjson" | "-f=json"))
-        || own.windows(2).any(|pair| matches!(pair, ["-f" | "--format", "json"]))
+        || own.iter().any(|arg| matches!(*arg, "--output=json" | "--output=stream-json"))
+        || own
+            .windows(2)
+            .any(|pair| matches!(pair, ["-f" | "--format", "json"] | ["--output", "json" | "stream-json"]))
 }
 
 /// Returns the failure that describes, for programs, what is wrong with a command line.

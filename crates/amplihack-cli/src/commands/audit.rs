@@ -1,19 +1,26 @@
 //! `amplihack audit`: the record of what was asked and answered.
 
-use std::collections::VecDeque;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use amplihack_audit::{
-    AuditEntry, AuditFilter, ChainReport, DIRECTORY, read_entries, verify_files, verify_logs,
+    AuditEntry, AuditFilter, ChainReport, DIRECTORY, NewestEntries, read_newest, verify_files, verify_logs,
 };
 use amplihack_config::env::Env;
+use amplihack_hooks::once;
+use amplihack_hooks::once::PendingCall;
 use amplihack_sys::error::ExitKind;
 use amplihack_verdict::Decision;
 use clap::{Args, Subcommand, ValueEnum};
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::ui::{self, CommandFailure};
+use crate::ui::{self, CommandFailure, TonedPart};
+
+/// Entries that `--follow` shows first.
+const FOLLOWED: usize = 10;
+/// The time between two looks at the log.
+const FOLLOW_PAUSE: Duration = Duration::from_millis(200);
 
 /// Commands about the audit.
 #[derive(Debug, Subcommand)]
@@ -30,9 +37,12 @@ pub(crate) struct AuditShowArgs {
     /// Only since this day (YYYY-MM-DD)
     #[arg(long, value_name = "DATE", value_parser = parse_date)]
     since: Option<jiff::civil::Date>,
-    /// Only the newest N
+    /// Only the newest N; with --follow 10 by default
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
+    /// Keep running, and show each new entry as it is written; with --json, an object per line
+    #[arg(long)]
+    follow: bool,
     /// Only decisions at least this strict
     #[arg(long, value_name = "DECISION")]
     decision: Option<LeastDecision>,
@@ -66,7 +76,7 @@ enum LeastDecision {
 }
 
 fn parse_date(text: &str) -> Result<jiff::civil::Date, String> {
-    text.parse().map_err(|_| "no day; write it as 2026-01-31".to_owned())
+    text.parse().map_err(|_| "not a date; example: 2026-01-31".to_owned())
 }
 
 impl AuditCommand {
@@ -89,57 +99,107 @@ impl AuditCommand {
 /// Runs the command and returns the exit code.
 pub(crate) fn run_audit_command(command: AuditCommand, env: &Env) -> Result<u8, CommandFailure> {
     match command {
-        AuditCommand::Show(args) => show_entries(&args, &audit_directory(env)?),
+        AuditCommand::Show(args) => show_entries(&args, &audit_directory(env)?, env),
         AuditCommand::Verify(args) => verify_chain(&args, env),
     }
 }
 
 /// Returns the directory of this user's audit.
 fn audit_directory(env: &Env) -> Result<PathBuf, CommandFailure> {
-    let home = env.home().ok_or_else(|| {
-        CommandFailure::bad_input("HOME is not an absolute path, so there is no audit; set it")
-    })?;
+    let home = env
+        .home()
+        .ok_or_else(|| CommandFailure::bad_input("there is no audit log: HOME is not an absolute path"))?;
     Ok(home.join(DIRECTORY))
 }
 
-fn show_entries(args: &AuditShowArgs, dir: &Path) -> Result<u8, CommandFailure> {
+fn show_entries(args: &AuditShowArgs, dir: &Path, env: &Env) -> Result<u8, CommandFailure> {
     let decision = args.decision.map(|least| match least {
         LeastDecision::None => Decision::None,
         LeastDecision::Allow => Decision::Allow,
         LeastDecision::Ask => Decision::Ask,
         LeastDecision::Deny => Decision::Deny,
     });
-    let mut newest = VecDeque::new();
-    let mut shown = read_entries(dir, AuditFilter { since: args.since, decision, ..AuditFilter::default() })?;
-    for entry in shown.by_ref() {
-        newest.push_back(entry?);
-        if args.limit.is_some_and(|limit| newest.len() > limit) {
-            newest.pop_front();
-        }
-    }
-    if shown.passed_over() > 0 {
-        let lines = shown.passed_over();
+    let filter = AuditFilter { since: args.since, decision, ..AuditFilter::default() };
+    let limit = args.limit.unwrap_or(if args.follow { FOLLOWED } else { usize::MAX });
+    let NewestEntries { entries, passed_over, mut tail } = read_newest(dir, filter, limit)?;
+    if passed_over > 0 {
         ui::print_note(
             "note",
-            format!("{lines} lines are unfinished or of a newer amplihack, and were passed over"),
+            format!(
+                "{passed_over} lines are incomplete or were written by a newer amplihack, and were skipped"
+            ),
         );
     }
+    let ids = AllowableCalls::list(env);
+    if args.follow {
+        print_entries(&entries, &ids, args.json)?;
+        loop {
+            std::thread::sleep(FOLLOW_PAUSE);
+            let entries = tail.read_appended()?;
+            if !entries.is_empty() {
+                print_entries(&entries, &AllowableCalls::list(env), args.json)?;
+            }
+        }
+    }
     if args.json {
-        ui::print_data(&format!("{:#}\n", json!(newest)))?;
+        let list: Vec<Value> = entries.iter().map(|entry| ids.entry_json(entry)).collect();
+        ui::print_data(&format!("{:#}\n", json!(list)))?;
     } else {
-        if newest.is_empty() {
-            ui::print_note("note", "the audit has no such entry");
+        if entries.is_empty() {
+            ui::print_note("note", "no audit entry matches");
         }
-        let mut out = String::new();
-        for entry in &newest {
-            write_entry_line(&mut out, entry);
-        }
-        ui::print_data(&out)?;
+        print_entries(&entries, &ids, false)?;
     }
     Ok(0)
 }
 
-fn write_entry_line(out: &mut String, entry: &AuditEntry) {
+/// Prints entries as they come: lines for people, or a JSON object a line.
+fn print_entries(entries: &[AuditEntry], ids: &AllowableCalls, json: bool) -> Result<(), CommandFailure> {
+    let mut out = String::new();
+    for entry in entries {
+        if json {
+            let _ = writeln!(out, "{}", ids.entry_json(entry));
+        } else {
+            write_entry_lines(&mut out, entry, ids);
+        }
+    }
+    if json { ui::print_data(&out) } else { ui::print_report(&out, entry_tone) }
+}
+
+/// The decision, behind the time.
+fn entry_tone(line: &str) -> TonedPart {
+    let time = "0000-00-00 00:00:00 ".len();
+    let word = line.get(time..)?.split(' ').next()?;
+    Some((time..time + word.len(), ui::decision_tone(word)?))
+}
+
+/// The stopped calls that the user can allow now.
+struct AllowableCalls(Vec<PendingCall>);
+
+impl AllowableCalls {
+    /// Asks the running launches. Inside an agent's session, and where none runs, there are none.
+    fn list(env: &Env) -> Self {
+        let calls = if once::session_mark(env).is_some() { None } else { once::pending_calls(env).ok() };
+        Self(calls.unwrap_or_default().into_iter().map(|(_, call)| call).collect())
+    }
+
+    /// The id of the call that `entry` records.
+    fn find_id(&self, entry: &AuditEntry) -> Option<&str> {
+        let beginning = entry.data.stopped_call.as_deref()?;
+        let calls = self.0.iter().map(|call| call.id.as_str());
+        calls.into_iter().find(|id| id.split_once('-').is_some_and(|(hash, _)| hash == beginning))
+    }
+
+    fn entry_json(&self, entry: &AuditEntry) -> Value {
+        let mut object = json!(entry);
+        if let Some(id) = self.find_id(entry) {
+            object["allow_once"] = id.into();
+        }
+        object
+    }
+}
+
+fn write_entry_lines(out: &mut String, entry: &AuditEntry, ids: &AllowableCalls) {
     let data = &entry.data;
     let _ =
         write!(out, "{} {:<5}", entry.timestamp.strftime("%Y-%m-%d %H:%M:%S"), entry.decision.to_string());
@@ -153,6 +213,12 @@ fn write_entry_line(out: &mut String, entry: &AuditEntry) {
         let _ = write!(out, " (in {})", cwd.escape_debug());
     }
     out.push('\n');
+    if let Some(reason) = &data.reason {
+        let _ = writeln!(out, "    reason: {}", reason.escape_debug());
+    }
+    if let Some(id) = ids.find_id(entry) {
+        let _ = writeln!(out, "    to allow it once: amplihack policy allow-once {id}");
+    }
 }
 
 fn verify_chain(args: &VerifyArgs, env: &Env) -> Result<u8, CommandFailure> {
@@ -208,7 +274,7 @@ fn intact_chain_text(report: &ChainReport) -> String {
         );
     }
     if report.pruned {
-        out.push_str("the oldest file continues one that is not here\n");
+        out.push_str("the oldest file continues one that is missing here\n");
     }
     out
 }

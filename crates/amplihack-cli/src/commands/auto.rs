@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use amplihack_agent::AgentBinary;
 use amplihack_config::LayeredConfig;
-use amplihack_config::agent_binary::{SystemLiveness, resolve_in};
+
 use amplihack_config::env::Env;
 use amplihack_config::launcher_context::SessionId;
 use amplihack_hooks::registration::HookProgram;
@@ -23,7 +23,7 @@ use amplihack_session::InterruptSignals;
 use amplihack_sys::error::ExitKind;
 
 use crate::cli::{AgentRunArgs, AutoArgs, AutoCommand, LaunchArgs, OutputFormat, UnattendedArgs};
-use crate::commands::{build_runtime, current_dir};
+use crate::commands::{build_runtime, choose_agent, current_dir};
 use crate::input::{StandardTerminals, gather_input, task_text, utf8_text};
 use crate::ui::{self, CommandFailure};
 
@@ -59,7 +59,7 @@ pub(crate) fn run_auto_command(args: AutoArgs, env: &Env) -> Result<u8, CommandF
             ));
         }
     };
-    let agent = agent.unwrap_or_else(|| house.agent_in_charge());
+    let agent = agent.unwrap_or_else(|| house.agent_here());
     house.begin_run(house.run_spec(agent, task, &running, unattended)?, running.json)
 }
 
@@ -70,7 +70,7 @@ pub(crate) fn launch_unattended(
     env: &Env,
 ) -> Result<u8, CommandFailure> {
     let house = UnattendedContext::for_current_dir(env, InterruptSignals::listen_from_now())?;
-    let agent = agent.unwrap_or_else(|| house.agent_in_charge());
+    let agent = agent.unwrap_or_else(|| house.agent_here());
     args.print = true;
     let gathered = gather_input(agent, &args, StandardTerminals::of_this_process())?;
     let Some(task) = gathered.prompt else {
@@ -239,9 +239,9 @@ impl<'a> UnattendedContext<'a> {
         Ok(Self { env, config, cwd, guard, interrupts })
     }
 
-    /// The agent that is in charge here.
-    pub(super) fn agent_in_charge(&self) -> AgentBinary {
-        resolve_in(&self.cwd, self.env, &SystemLiveness::new(self.env), jiff::Timestamp::now()).agent
+    /// The agent of a run that names none.
+    pub(super) fn agent_here(&self) -> AgentBinary {
+        choose_agent(&self.cwd, self.env, &self.config)
     }
 
     /// Returns the specification of a run of `task` by `agent`. Prints once what follows from leaving out the permissions.
@@ -355,7 +355,7 @@ enum UnattendedStart {
 }
 
 /// Without leave most agents write nothing; that is said once.
-pub(super) fn warn_of_permissions() {
+pub(in crate::commands) fn warn_of_permissions() {
     ui::print_note(
         "warning",
         "no --permissions: the agent's own default applies, with which most agents write nothing; use --permissions edit or full",

@@ -37,10 +37,10 @@ pub(crate) fn trust_acting_files(env: &Env, directory: &Path, known: &Path) -> R
     if let Some(mark) = once::session_mark(env) {
         return Err(CommandFailure::permission_denied(
             format!(
-                "only a person may trust a repository, and {} says that this is an agent's session",
+                "only you can trust a repository, and {} shows that this is an agent session",
                 mark.display()
             ),
-            "run it in a terminal of your own",
+            "run it in your own terminal",
         ));
     }
     let new = trust_repository(env, directory).map_err(|error| {

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 use crate::cli::LocalDoctorArgs;
 use crate::commands::{build_runtime, current_dir};
-use crate::ui::{self, CommandFailure};
+use crate::ui::{self, CommandFailure, TonedPart, WordTone};
 
 /// Prints the report; 1 if something is broken. With `--prove` drives the installed agents first.
 pub(crate) fn run_doctor(args: &LocalDoctorArgs, env: &Env) -> Result<u8, CommandFailure> {
@@ -34,7 +34,7 @@ pub(crate) fn run_doctor(args: &LocalDoctorArgs, env: &Env) -> Result<u8, Comman
     if args.json {
         ui::print_data(&format!("{:#}\n", as_json(&report)))?;
     } else {
-        ui::print_data(&as_text(&report, env))?;
+        ui::print_report(&as_text(&report, env), report_tone)?;
     }
     Ok(u8::from(!report.broken.is_empty()))
 }
@@ -80,8 +80,61 @@ fn prove_all(
     Ok(broken)
 }
 
+/// Titles stand out, and what is missing or broken does.
+fn report_tone(line: &str) -> TonedPart {
+    let whole = 0..line.len();
+    match line {
+        "nothing is broken" => Some((whole, WordTone::Good)),
+        line if line.starts_with("broken:") => Some((0.."broken:".len(), WordTone::Bad)),
+        line if line.starts_with("no agent was found") => Some((whole, WordTone::Bad)),
+        line if line.starts_with(' ') => {
+            let missing = "not found";
+            line.find(missing).map(|at| (at..at + missing.len(), WordTone::Doubtful))
+        }
+        _ => Some((whole, WordTone::Title)),
+    }
+}
+
 fn as_text(report: &DoctorReport, env: &Env) -> String {
-    let mut out = String::from("Prompt delivery\n");
+    let mut out = String::from("Agents\n");
+    for agent in &report.agents {
+        let _ = match &agent.found {
+            Ok(found) => writeln!(out, "  {}: {}{}", agent.agent, found_text(found), guard_text(found)),
+            Err(hint) => writeln!(out, "  {}: not found; {hint}", agent.agent),
+        };
+    }
+    let _ = writeln!(out, "\nActive agent\n  {} ({})", report.resolved.agent, report.resolved.source);
+    if report.chosen.instead_of.is_some() {
+        let _ = writeln!(
+            out,
+            "  it is not installed: a launch that names no agent starts {}",
+            report.chosen.agent
+        );
+    }
+    let _ = writeln!(out, "\nHooks");
+    out += &hooks::as_text(&report.hooks, env);
+    delivery_text(&mut out, report, env);
+    let _ = writeln!(out, "\nTools");
+    for tool in &report.tools {
+        let _ = writeln!(out, "  {}: {}", tool.name, tool.version.as_deref().unwrap_or("not found"));
+    }
+    let _ = writeln!(out);
+    for broken in &report.broken {
+        let _ = writeln!(out, "broken: {broken}");
+    }
+    if report.agents.iter().all(|agent| agent.found.is_err()) {
+        let _ = writeln!(
+            out,
+            "no agent was found: install one of those above, then run `amplihack doctor` again"
+        );
+    } else if report.broken.is_empty() {
+        let _ = writeln!(out, "nothing is broken");
+    }
+    out
+}
+
+fn delivery_text(out: &mut String, report: &DoctorReport, env: &Env) {
+    let _ = writeln!(out, "\nPrompt delivery");
     let _ = writeln!(out, "  requested: {}", report.requested);
     let _ = writeln!(out, "  auto threshold: {} bytes", report.auto_threshold);
     if amplihack_sys::sabotage::is_active("delivery-doctor-raw-value") {
@@ -92,30 +145,8 @@ fn as_text(report: &DoctorReport, env: &Env) -> String {
     }
     for channels in &report.channels {
         let _ = writeln!(out, "\n  {}", channels.agent);
-        channels_text(&mut out, channels);
+        channels_text(out, channels);
     }
-    let _ = writeln!(out, "\nActive agent\n  {} ({})", report.resolved.agent, report.resolved.source);
-    let _ = writeln!(out, "\nAgents");
-    for agent in &report.agents {
-        let _ = match &agent.found {
-            Ok(found) => writeln!(out, "  {}: {}{}", agent.agent, found_text(found), guard_text(found)),
-            Err(hint) => writeln!(out, "  {}: not found; {hint}", agent.agent),
-        };
-    }
-    let _ = writeln!(out, "\nHooks");
-    out += &hooks::as_text(&report.hooks, env);
-    let _ = writeln!(out, "\nTools");
-    for tool in &report.tools {
-        let _ = writeln!(out, "  {}: {}", tool.name, tool.version.as_deref().unwrap_or("not found"));
-    }
-    let _ = writeln!(out);
-    for broken in &report.broken {
-        let _ = writeln!(out, "broken: {broken}");
-    }
-    if report.broken.is_empty() {
-        let _ = writeln!(out, "nothing is broken");
-    }
-    out
 }
 
 fn channels_text(out: &mut String, channels: &AgentChannels) {

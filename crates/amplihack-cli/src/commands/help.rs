@@ -20,7 +20,10 @@ pub(crate) fn show_help(args: &HelpArgs, env: &Env) -> Result<u8, CommandFailure
         ui::print_data(&list_topics())?;
         return Ok(0);
     };
-    let width = env.text("COLUMNS").and_then(|text| text.parse().ok()).unwrap_or(WIDTH).clamp(40, 200);
+    let given = env.text("COLUMNS").and_then(|text| text.parse().ok());
+    let width = given
+        .or_else(ui::stdout_width)
+        .map_or(WIDTH, |width: usize| u16::try_from(width.clamp(40, 200)).unwrap_or(WIDTH));
     let topic = TOPICS.iter().find(|topic| args.words.len() == 1 && topic.name == first);
     let command = find_command(&args.words);
     let text = match (topic, command) {
@@ -43,7 +46,7 @@ pub(crate) fn find_command(words: &[String]) -> Result<Command, CommandFailure> 
         let found = command.get_subcommands().find(|below| below.get_name() == word).cloned();
         let Some(mut found) = found else {
             return Err(CommandFailure::bad_usage(
-                format!("there is no topic and no command `{}`", words.join(" ")),
+                format!("no help topic or command is named `{}`", words.join(" ")),
                 "`amplihack help` lists the topics, `amplihack --help` the commands",
             ));
         };
@@ -51,6 +54,17 @@ pub(crate) fn find_command(words: &[String]) -> Result<Command, CommandFailure> 
         command = found;
     }
     Ok(command)
+}
+
+/// The words that can stand first behind `help`: topics and commands.
+pub(crate) fn completable_words() -> impl Iterator<Item = String> {
+    let commands = AmplihackCli::command();
+    let commands: Vec<String> = commands
+        .get_subcommands()
+        .filter(|command| !command.is_hide_set())
+        .map(|command| command.get_name().to_owned())
+        .collect();
+    TOPICS.iter().map(|topic| topic.name.to_owned()).chain(commands)
 }
 
 fn list_topics() -> String {

@@ -6,6 +6,7 @@ use std::path::Path;
 use amplihack_agent::AgentBinary;
 use amplihack_config::LayeredConfig;
 use amplihack_config::env::Env;
+use amplihack_hooks::HookError;
 use amplihack_hooks::export::export_policy;
 use amplihack_hooks::guard::load_policy;
 use amplihack_launcher::install::{
@@ -32,10 +33,15 @@ pub(crate) fn run_install(args: &InstallArgs, env: &Env) -> Result<u8, CommandFa
     let request =
         InstallRequest { scope: scope.clone(), program, policy: Some(config.policy().to_owned()), rules };
     let done = install_hooks(&agents, &request, env)?;
-    let mut trials = Vec::new();
-    if args.verify {
-        for agent in &agents {
-            trials.push((*agent, try_out(*agent, &scope, env, &cwd)?));
+    // One agent that cannot be verified leaves the others their verification.
+    let (mut trials, mut failed, mut untried) = (Vec::new(), None, Vec::new());
+    for agent in agents.iter().filter(|_| args.verify) {
+        match try_out(*agent, &scope, env, &cwd) {
+            Ok(tried) => trials.push((*agent, tried)),
+            Err(InstallError::Hooks(why @ HookError::NoHooks { .. })) => untried.push(why),
+            Err(error) => {
+                let _ = failed.get_or_insert(error);
+            }
         }
     }
     if args.json {
@@ -53,10 +59,17 @@ pub(crate) fn run_install(args: &InstallArgs, env: &Env) -> Result<u8, CommandFa
             .find_map(RegistrationTrial::describe_fault)
             .map(|why| InstallError::Unheld { agent: *agent, why })
     };
-    match trials.iter().find_map(fault) {
-        Some(error) => Err(error.into()),
-        None => Ok(0),
+    if let Some(error) = trials.iter().find_map(fault).or(failed) {
+        return Err(error.into());
     }
+    // Where nothing was verified, the command did not do what it was asked for.
+    if trials.is_empty() && !untried.is_empty() {
+        return Err(InstallError::Hooks(untried.remove(0)).into());
+    }
+    for why in untried {
+        ui::print_note("note", format!("not verified: {why}"));
+    }
+    Ok(0)
 }
 
 /// The policy as Amp's permission rules.

@@ -2,19 +2,24 @@
 
 use std::path::PathBuf;
 
+use amplihack_agent::event::{FailKind, RunOutcome};
 use amplihack_agent::{AgentBinary, AgentRunOptions, RunMode, agent_profile};
 use amplihack_config::LayeredConfig;
-use amplihack_config::agent_binary::{SystemLiveness, resolve_in};
+
 use amplihack_config::env::Env;
 use amplihack_launcher::doctor::requested_delivery;
 use amplihack_launcher::{
     EventOptions, LaunchHosting, LaunchNotice, LaunchRequest, LaunchStreams, LaunchTask, check_directory,
     own_program, plan_launch, start, working_directories,
 };
+use amplihack_session::ChildOutput;
 use amplihack_session::Deadlines;
+use amplihack_session::EndEvidence;
+use amplihack_session::RunEnd;
+use amplihack_session::describe_duration;
 
 use crate::cli::{LaunchArgs, OutputFormat};
-use crate::commands::{build_runtime, current_dir};
+use crate::commands::{build_runtime, choose_agent, current_dir};
 use crate::input::{GatheredInput, StandardTerminals, gather_input, utf8_text};
 use crate::ui::{self, CommandFailure};
 
@@ -56,8 +61,7 @@ pub(crate) fn run_in(
     check_directory(&cwd)?;
     let config = LayeredConfig::load(env, &cwd, &[])?;
     super::config::show_warnings(&config);
-    let agent = agent
-        .unwrap_or_else(|| resolve_in(&cwd, env, &SystemLiveness::new(env), jiff::Timestamp::now()).agent);
+    let agent = agent.unwrap_or_else(|| choose_agent(&cwd, env, &config));
     if args.idle_timeout.is_some() && args.output == OutputFormat::Text {
         return Err(CommandFailure::bad_usage(
             "--idle-timeout hears nothing of a run whose output passes through",
@@ -128,15 +132,45 @@ pub(crate) fn run_in(
             env,
         );
     }
+    // A run that would wait for a person's login is seen by what it prints.
+    let profile = agent_profile(agent);
+    let may_ask_for_login = mode == RunMode::Headless
+        && !passthrough
+        && profile.login_prompt.is_some()
+        && !profile.keys.iter().any(|key| env.get(key).is_some_and(|value| !value.is_empty()));
+    let stdout = if may_ask_for_login { ChildOutput::Stream } else { ChildOutput::Inherit };
     let report = build_runtime()?.block_on(async {
-        let streams = LaunchStreams { deadlines, ..LaunchStreams::default() };
+        let streams = LaunchStreams { deadlines, stdout, ..LaunchStreams::default() };
         let (launched, notices) = start(plan, LaunchHosting::Binary, streams).await?;
         show_notices(&notices);
         let mut tell = |notice| show_notices(&[notice]);
-        Ok::<_, CommandFailure>(launched.failing_on_denial(fail_on_denial).wait_telling(&mut tell).await?)
+        let launched = launched.failing_on_denial(fail_on_denial);
+        let report = if may_ask_for_login {
+            launched.wait_passing(&mut tell, &mut ui::pass_output).await?
+        } else {
+            launched.wait_telling(&mut tell).await?
+        };
+        Ok::<_, CommandFailure>(report)
     })?;
     show_notices(&report.notices);
+    explain_end(&report.end, deadlines);
     Ok(report.end.code())
+}
+
+/// Prints why a run ended that the agent did not end itself, with the option that decided it.
+fn explain_end(end: &RunEnd, deadlines: Deadlines) {
+    let passed = match (end.evidence, end.outcome()) {
+        (EndEvidence::Clock, RunOutcome::Budget) => deadlines.total.map(|limit| (limit, "", "--timeout")),
+        (EndEvidence::Clock, RunOutcome::Stalled) => {
+            deadlines.idle.map(|limit| (limit, " without output", "--idle-timeout"))
+        }
+        _ => None,
+    };
+    if let Some((limit, what, option)) = passed {
+        ui::print_note("error", format!("ended after {}{what} ({option})", describe_duration(limit)));
+    } else if end.event.kind == Some(FailKind::Auth) {
+        ui::print_note("error", end.reason());
+    }
 }
 
 fn show_notices(notices: &[LaunchNotice]) {

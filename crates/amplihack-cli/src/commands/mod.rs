@@ -3,7 +3,7 @@
 pub(crate) mod amp;
 pub(crate) mod audit;
 mod auto;
-mod completions;
+pub(crate) mod completions;
 mod config;
 pub(crate) mod copilot;
 pub(crate) mod demo;
@@ -24,10 +24,12 @@ mod uninstall;
 mod which;
 
 use amplihack_agent::AgentBinary;
+use amplihack_config::LayeredConfig;
 use amplihack_config::env::Env;
+use amplihack_launcher::discover::ChosenAgent;
 
 use crate::cli::{AmpArgs, AmplihackCli, AmplihackCommand, CopilotArgs};
-use crate::ui::CommandFailure;
+use crate::ui::{self, CommandFailure};
 
 /// Runs the command and returns the exit code.
 pub(crate) fn run_command(cli: AmplihackCli, env: &Env) -> Result<u8, CommandFailure> {
@@ -66,7 +68,23 @@ pub(crate) fn run_command(cli: AmplihackCli, env: &Env) -> Result<u8, CommandFai
 /// The current directory, without which nothing can be said of a repository.
 fn current_dir() -> Result<std::path::PathBuf, CommandFailure> {
     std::env::current_dir()
-        .map_err(|error| CommandFailure::from_io_error("the current directory cannot be used", &error))
+        .map_err(|error| CommandFailure::from_io_error("cannot use the current directory", &error))
+}
+
+/// The agent of a launch in `cwd` that names none. A default that is not installed is replaced by an agent that is, which is said.
+fn choose_agent(cwd: &std::path::Path, env: &Env, config: &LayeredConfig) -> AgentBinary {
+    let chosen = ChosenAgent::find_here(cwd, env, config);
+    if chosen.instead_of.is_some() {
+        ui::print_note("note", chosen);
+    }
+    chosen.agent
+}
+
+/// Lets a table for a terminal break its cells to fit.
+fn fit_terminal(table: &mut comfy_table::Table) {
+    if let Some(width) = ui::stdout_width().and_then(|width| u16::try_from(width).ok()) {
+        table.set_content_arrangement(comfy_table::ContentArrangement::Dynamic).set_width(width);
+    }
 }
 
 /// A runtime on this thread; the agent's pipes and its end are all that it waits for.

@@ -38,7 +38,7 @@ pub(crate) fn run_parallel(args: ParallelArgs, env: &Env) -> Result<u8, CommandF
     let unattended = UnattendedArgs { worktree: true, ..unattended };
     let text = task_text(&task_file)?;
     let house = UnattendedContext::for_current_dir(env, interrupts)?;
-    let agents = if agents.is_empty() { vec![house.agent_in_charge()] } else { agents };
+    let agents = if agents.is_empty() { vec![house.agent_here()] } else { agents };
     let asked: Vec<(AgentBinary, String)> = if race {
         agents.into_iter().map(|agent| (agent, text.clone())).collect()
     } else {

@@ -24,7 +24,7 @@ pub(crate) fn run_policy_command(command: PolicyCommand, env: &Env) -> Result<u8
         PolicyCommand::Test(args) => test::test_corpus(&args, env),
         PolicyCommand::List(args) => list::list_rules(args.json, env),
         PolicyCommand::Export(args) => export::export_policy(&args, env),
-        PolicyCommand::Pending => allow_once::list_pending(env),
-        PolicyCommand::AllowOnce { id } => allow_once::allow_call_once(&id, env),
+        PolicyCommand::AllowOnce { id: Some(id) } => allow_once::allow_call_once(&id, env),
+        PolicyCommand::Pending | PolicyCommand::AllowOnce { id: None } => allow_once::list_pending(env),
     }
 }

@@ -12,6 +12,8 @@ use std::time::Duration;
 
 use amplihack_agent::AgentBinary;
 use amplihack_config::env::Env;
+use amplihack_recipe::diagnostic::RecipeDiagnostic;
+use amplihack_recipe::diagnostic::RecipeSeverity;
 use amplihack_recipe::find::RecipeDiscovery;
 use amplihack_recipe::plan::CompileError;
 use amplihack_sys::error::ExitKind;
@@ -261,10 +263,19 @@ fn compile_failure(error: &CompileError) -> CommandFailure {
         CompileError::NotFound(_) | CompileError::File { .. } => not_found(&error.to_string()),
         _ => CommandFailure::new(
             "recipe_invalid",
-            format!("the recipe cannot be run; nothing was started\n{error}"),
-            "fix the underlined part, then run `amplihack recipe validate`",
+            format!("{}; nothing was started\n\n{error}", count_mistakes(error)),
+            "fix the underlined parts, then check them with `amplihack recipe validate`",
             ExitKind::Failed,
         ),
+    }
+}
+
+/// The head of the list of a recipe's mistakes.
+fn count_mistakes(error: &CompileError) -> String {
+    let is_error = |found: &&RecipeDiagnostic| found.severity == RecipeSeverity::Error;
+    match error.diagnostics().iter().filter(is_error).count() {
+        1 => "the recipe has a mistake".to_owned(),
+        count => format!("the recipe has {count} mistakes"),
     }
 }
 

@@ -12,6 +12,9 @@ mod search;
 mod table;
 mod tail;
 
+pub(super) use auto::unattended_runs;
+pub(super) use list::remote_records;
+
 use std::path::{Path, PathBuf};
 
 use amplihack_config::env::Env;
@@ -150,7 +153,7 @@ pub(crate) fn run_sessions_command(command: SessionsCommand, env: &Env) -> Resul
     match command {
         SessionsCommand::List(args) => {
             let (runs, stories, remote) =
-                (recorded_sessions(&home), auto::unattended_runs(&home), list::remote_sessions());
+                (recorded_sessions(&home), unattended_runs(&home), list::remote_sessions());
             let json = || list::list_json(&runs, &stories, &remote);
             print_either(args.json, json, || list::list_text(&runs, &stories, &remote, env))
         }
@@ -188,7 +191,7 @@ pub(crate) fn run_sessions_command(command: SessionsCommand, env: &Env) -> Resul
 fn amplihack_home_dir(env: &Env) -> Result<PathBuf, CommandFailure> {
     env.amplihack_home().ok_or_else(|| {
         CommandFailure::bad_input(
-            "neither AMPLIHACK_HOME nor HOME is an absolute path, so no session is kept; set one",
+            "no session can be recorded: neither AMPLIHACK_HOME nor HOME is an absolute path; set one of them",
         )
     })
 }
@@ -239,13 +242,13 @@ fn resume_session(
 ) -> Result<u8, CommandFailure> {
     let Some(session) = &run.record.agent_session else {
         return Err(CommandFailure::bad_input(format!(
-            "{} never told its session, so it cannot go on; start anew",
+            "{} did not report the id of its session, so it cannot be resumed; start a new one",
             run.id
         )));
     };
     if launch.resume.is_some() || launch.continue_latest {
         return Err(CommandFailure::bad_usage(
-            "the session to go on with is named twice",
+            "the session to resume is named twice",
             "leave --resume and --continue out",
         ));
     }
@@ -257,7 +260,7 @@ fn resume_session(
     if !cwd.is_dir() {
         return Err(CommandFailure::new(
             "directory_gone",
-            format!("{} worked in {}, which is not there any more", run.id, cwd.display()),
+            format!("{} worked in {}, which no longer exists", run.id, cwd.display()),
             "put it back, or give --here to continue in the current directory",
             ExitKind::NotFound,
         ));

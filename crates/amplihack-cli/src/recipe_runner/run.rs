@@ -135,7 +135,8 @@ fn print_valid(plan: &Plan) -> u8 {
 }
 
 fn run_settings(args: &RunnerRunArgs, env: &Env, cwd: PathBuf) -> Result<RecipeRunSettings, RunnerRefusal> {
-    let id = new_session_id().map_err(|error| (format!("no id for the run could be made: {error}"), 1))?;
+    let id = new_session_id()
+        .map_err(|error| (format!("an id for the run could not be generated: {error}"), 1))?;
     Ok(RecipeRunSettings {
         run_id: id.to_string(),
         cwd,

@@ -28,7 +28,7 @@ const LONG_URL: usize = 2048;
 /// The policy in force here, and the place.
 pub(crate) fn load_policy(env: &Env) -> Result<(Policy, PathBuf), String> {
     let cwd =
-        std::env::current_dir().map_err(|error| format!("the current directory cannot be used: {error}"))?;
+        std::env::current_dir().map_err(|error| format!("cannot use the current directory: {error}"))?;
     let policy = guard::load_policy(env, &cwd, None)
         .map_err(|error| format!("the policy cannot be loaded: {error}"))?;
     Ok((policy, cwd))

@@ -6,7 +6,7 @@ use amplihack_verdict::Decision;
 use serde_json::json;
 
 use crate::scene::shown;
-use crate::world::run;
+use crate::world::{prepare, run};
 
 const LOGS: &str = "home/.claude/logs/xpia";
 
@@ -54,7 +54,51 @@ fn entries_are_shown_oldest_first() {
     assert_eq!(count(&["--decision", "ask"]), ["deny", "ask"]);
     run(&sandbox, &["audit", "show", "--since", "yesterday"]).assert_code(2);
     let none = run(&Sandbox::new(), &["audit", "show"]);
-    none.assert_code(0).assert_stdout("").assert_stderr_has("the audit has no such entry");
+    none.assert_code(0).assert_stdout("").assert_stderr_has("no audit entry matches");
+}
+
+#[test]
+fn a_denied_call_is_shown_with_its_reason() {
+    let sandbox = Sandbox::new();
+    let call = r#"{"hook_event_name":"PreToolUse","session_id":"s","tool_name":"Bash","tool_input":{"command":"rm -rf /"}}"#;
+    prepare(&sandbox, &["hook", "pre-tool-use", "--host", "claude"]).stdin(call).output();
+    let text = run(&sandbox, &["audit", "show"]).assert_code(0).stdout_text();
+    let (head, reason) = text.split_once('\n').unwrap();
+    assert!(head.contains(" deny  guards/cwd-delete claude Bash: rm -rf / (in "), "{text}");
+    assert!(reason.starts_with("    reason: would remove "), "{text}");
+    let entry = run(&sandbox, &["audit", "show", "--json"]).assert_code(0).json()[0].clone();
+    assert!(entry["data"]["reason"].as_str().unwrap().starts_with("would remove "), "{entry:#}");
+    assert_eq!(entry["data"]["stopped_call"].as_str().map(str::len), Some(8), "{entry:#}");
+    // No session runs that could be told to let it through.
+    assert!(entry["allow_once"].is_null() && !text.contains("allow it once"), "{text}");
+}
+
+#[test]
+fn entries_can_be_followed() {
+    let sandbox = written();
+    let dir = sandbox.root().join(LOGS);
+    let append = |command: &str, decision| {
+        let time: jiff::civil::DateTime = "2026-02-01T00:00:01".parse().unwrap();
+        let mut entry = AuditEntry::new(time, EventType::PreToolValidation, decision);
+        entry.data.command = Some(command.to_owned());
+        AuditLogWriter::open(&dir, time.date()).unwrap().append_entry(&entry).unwrap();
+    };
+    let mut following = prepare(&sandbox, &["audit", "show", "--follow", "--limit", "1"]).spawn();
+    following.until_stdout_has("git stash drop");
+    append("sudo reboot", Decision::Deny);
+    following.until_stdout_has("sudo reboot");
+    following.signal(rustix::process::Signal::TERM);
+    following.wait().assert_nowhere("rm -rf");
+    let args = ["audit", "show", "--follow", "--json", "--decision", "deny", "--limit", "1"];
+    let mut following = prepare(&sandbox, &args).spawn();
+    following.until_stdout_has("sudo reboot");
+    append("ls", Decision::None);
+    append("mkfs /dev/sda", Decision::Deny);
+    following.until_stdout_has("mkfs");
+    following.signal(rustix::process::Signal::TERM);
+    let line = following.wait().stdout_text();
+    assert!(line.lines().all(|line| serde_json::from_str::<serde_json::Value>(line).is_ok()), "{line}");
+    assert!(!line.contains("\"ls\""), "{line}");
 }
 
 #[test]
@@ -76,7 +120,7 @@ fn a_whole_chain_is_whole_and_a_broken_one_is_named() {
     // The second file alone continues one that was not named.
     run(&sandbox, &["audit", "verify", second.to_str().unwrap()])
         .assert_code(0)
-        .assert_stdout_has("continues one that is not here");
+        .assert_stdout_has("continues one that is missing here");
     std::fs::write(&first, text.replacen("\"ls\"", "\"id\"", 1)).unwrap();
     insta::assert_snapshot!("broken", shown(&sandbox, run(&sandbox, &["audit", "verify"]).assert_code(1)));
     let report = run(&sandbox, &["audit", "verify", "--json"]).assert_code(1).json();

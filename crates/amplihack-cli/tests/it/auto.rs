@@ -209,7 +209,7 @@ fn a_quota_that_is_used_up_goes_to_the_other_agent_and_is_announced() {
     let output = auto(&sandbox, &["--fallback", "amplifier", "--verify", "true"]).output();
     let last = assert_ended(&output, "verified", 0);
     assert_eq!(last["turns"], 2);
-    output.assert_stdout_has("amplifier goes on");
+    output.assert_stdout_has("continuing with amplifier");
     // The other agent knows nothing of it yet: it is told the task.
     let words = sandbox.runs().pop().unwrap();
     assert!(words.prompt().contains("do it"));

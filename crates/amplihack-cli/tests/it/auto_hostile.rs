@@ -49,7 +49,7 @@ fn a_history_that_was_pruned_does_not_end_the_run() {
     let output = auto(&sandbox, &["--verify", "test -e n"]).output();
     let last = assert_ended(&output, "verified", 0);
     assert_eq!(last["changed"], true, "{output}");
-    output.assert_stdout_has("there is no diff: git compare the files: ");
+    output.assert_stdout_has("there is no diff: git cannot compare the files: ");
 }
 
 #[test]

@@ -73,14 +73,10 @@ fn a_prompt_file_that_cannot_be_read_is_named() {
     sandbox.write("work/secret", "x");
     fs::set_permissions(sandbox.root().join("work/secret"), Permissions::from_mode(0o0)).unwrap();
     for (path, code, text) in [
-        ("missing", 1, "error: the prompt file missing: No such file or directory"),
-        (".", 1, "error: the prompt file .: Is a directory"),
-        ("secret", 1, "error: the prompt file secret: Permission denied"),
-        (
-            "latin1",
-            2,
-            "error: the prompt file latin1 is not UTF-8 at byte 3\nhint: a prompt is text; convert it",
-        ),
+        ("missing", 1, "error: cannot read missing: No such file or directory"),
+        (".", 1, "error: cannot read .: Is a directory"),
+        ("secret", 1, "error: cannot read secret: Permission denied"),
+        ("latin1", 2, "error: latin1 is not UTF-8 at byte 3\nhint: a prompt is text; convert it"),
         ("empty", 2, "error: the prompt is empty; give one with --prompt, --prompt-file"),
     ] {
         let run = without_privilege(&sandbox, &["claude", "--prompt-file", path]);

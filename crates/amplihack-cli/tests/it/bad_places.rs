@@ -20,7 +20,7 @@ fn a_directory_that_is_gone_is_named() {
         let output =
             prepare_program(&sandbox, "/bin/sh").args(["-c", &script]).env("PATH", "/usr/bin:/bin").output();
         output.assert_code(1);
-        let text = "the current directory cannot be used: No such file or directory";
+        let text = "cannot use the current directory: No such file or directory";
         if args.ends_with("--json") {
             assert_eq!(output.json()["error"]["kind"], "system");
             output.assert_stdout_has(text).assert_stderr("");

@@ -30,17 +30,39 @@ const VERBS: [&str; 23] = [
     "help",
 ];
 
+/// What the program answers a shell's script for the words behind `amplihack`, the last one being typed.
+fn completed(sandbox: &Sandbox, shell: &str, words: &[&str]) -> Vec<String> {
+    let mut command = sandbox.command(amplihack());
+    command.env("AMPLIHACK_COMPLETE", shell).env("_CLAP_COMPLETE_INDEX", words.len().to_string());
+    command.env("_CLAP_COMPLETE_COMP_TYPE", "9").env("_CLAP_COMPLETE_SPACE", "false").env("_CLAP_IFS", "\n");
+    command.args(["--", "amplihack"]).args(words);
+    let output = Run::new(command).output();
+    let text = output.assert_code(0).stdout_text();
+    text.lines().map(|line| line.split(['\t', ':']).next().unwrap_or_default().to_owned()).collect()
+}
+
 #[test]
 fn every_verb_and_option_is_completed_in_every_shell() {
     let sandbox = Sandbox::new();
-    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
-        let output = run(&sandbox, &["completions", shell]);
-        let script = output.assert_code(0).assert_stderr("").stdout_text();
-        for word in
-            VERBS.into_iter().chain(["prompt-file", "permissions", "prove", "scripted", "origin", "batch"])
-        {
-            assert!(script.contains(word), "{shell}: {word}");
+    for shell in ["bash", "zsh", "fish"] {
+        let script = run(&sandbox, &["completions", shell]);
+        script.assert_code(0).assert_stderr("").assert_stdout_has("AMPLIHACK_COMPLETE");
+        let verbs = completed(&sandbox, shell, &[""]);
+        for verb in VERBS {
+            assert!(verbs.iter().any(|found| found == verb), "{shell}: {verb} in {verbs:?}");
         }
+        for (words, option) in [
+            (["claude", "--prom"], "--prompt-file"),
+            (["claude", "--perm"], "--permissions"),
+            (["doctor", "--p"], "--prove"),
+            (["demo", "--scr"], "--scripted"),
+        ] {
+            let found = completed(&sandbox, shell, &words);
+            assert!(found.iter().any(|found| found == option), "{shell}: {option} in {found:?}");
+        }
+    }
+    for shell in ["elvish", "powershell"] {
+        run(&sandbox, &["completions", shell]).assert_code(0).assert_stdout_has("AMPLIHACK_COMPLETE");
     }
     let help = run(&sandbox, &["--help"]).assert_code(0).stdout_text();
     let listed =
@@ -50,8 +72,31 @@ fn every_verb_and_option_is_completed_in_every_shell() {
 }
 
 #[test]
+fn names_of_this_machine_are_completed() {
+    let sandbox = crate::fakes::fakes();
+    run(&sandbox, &["claude", "--no-hooks", "--output", "json", "hi"]);
+    let sessions = run(&sandbox, &["sessions", "list", "--json"]).assert_code(0).json();
+    let id = sessions["sessions"][0]["id"].as_str().unwrap().to_owned();
+    assert_eq!(completed(&sandbox, "bash", &["sessions", "show", &id[..4]]), [id.as_str()]);
+    sandbox.write(
+        "work/.claude/recipes/release-it.yaml",
+        "name: release-it\nsteps: [{id: a, command: 'true'}]\n",
+    );
+    assert_eq!(completed(&sandbox, "bash", &["recipe", "run", "release"]), ["release-it"]);
+    run(&sandbox, &["recipe", "run", "release-it"]).assert_code(0);
+    let runs = completed(&sandbox, "bash", &["recipe", "runs", "show", ""]);
+    assert_eq!(runs.iter().filter(|run| !run.starts_with('-')).count(), 1, "{runs:?}");
+    sandbox.write("home/.config/amplihack/hosts.toml", "[hosts.build-1]\naddress = \"b.example\"\n");
+    assert_eq!(completed(&sandbox, "bash", &["remote", "start", "--host", "b"]), ["build-1"]);
+    assert!(completed(&sandbox, "bash", &["help", "pol"]).contains(&"policy".to_owned()));
+    // Nothing of it is written or started.
+    assert!(!sandbox.home().join(".amplihack/remote-state.json").exists());
+}
+
+#[test]
 fn bash_takes_its_script_and_completes_with_it() {
     let sandbox = Sandbox::new();
+    sandbox.link("amplihack", amplihack());
     let script = run(&sandbox, &["completions", "bash"]).stdout;
     let mut parse = sandbox.command("bash");
     parse.arg("-n");
@@ -59,10 +104,10 @@ fn bash_takes_its_script_and_completes_with_it() {
     let file = sandbox.write("amplihack.bash", script);
     let ask = |words: &str, at: usize, begun: &str| {
         let line = format!(
-            "source '{}'; COMP_WORDS=({words}); COMP_CWORD={at}; _amplihack amplihack '{begun}' ''; echo \"${{COMPREPLY[@]}}\"",
+            "source '{}'; COMP_TYPE=9; COMP_WORDS=({words}); COMP_CWORD={at}; _clap_complete_amplihack amplihack '{begun}'; echo \"${{COMPREPLY[@]}}\"",
             file.display()
         );
-        sandbox.run("bash", ["--norc", "-c", &line]).assert_code(0).assert_stderr("").stdout_text()
+        sandbox.run("bash", ["--norc", "-c", &line]).assert_code(0).stdout_text()
     };
     assert_eq!(ask("amplihack do", 1, "do").trim(), "doctor");
     assert_eq!(
@@ -121,7 +166,8 @@ fn fish_completes_with_its_script() {
     let ask = |line: &str| {
         let output = sandbox.run("fish", ["-c", &format!("complete -C '{line}'")]);
         let text = output.assert_code(0).assert_stderr("").stdout_text();
-        text.lines().filter_map(|line| Some(line.split('\t').next()?.to_owned())).collect::<Vec<_>>()
+        let found = text.lines().filter_map(|line| Some(line.split('\t').next()?.to_owned()));
+        found.filter(|word| !word.starts_with('-')).collect::<Vec<_>>()
     };
     assert_eq!(ask("amplihack do"), ["doctor"]);
     assert_eq!(ask("amplihack config "), ["show", "trust"]);

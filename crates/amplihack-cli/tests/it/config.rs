@@ -27,7 +27,7 @@ fn every_value_is_shown_with_its_origin_and_what_does_not_count_is_named() {
     insta::assert_snapshot!("json", shown(&sandbox, &run(&sandbox, &["config", "show", "--json"])));
     let plain = run(&sandbox, &["config", "show"]);
     plain.assert_code(0).assert_stdout(
-        "prompt_delivery = auto\nmax_depth = 4\nstop_grace_seconds = 9\npolicy = standard\nrequire_proof = false\nagents.codex.path = /opt/codex\nagents.amp.path = /opt/amp\nworktrees.setup_seconds = 600\nworktrees.submodules = false\n",
+        "prompt_delivery = auto\nmax_depth = 4\nstop_grace_seconds = 9\npolicy = standard\nrequire_proof = false\nprompt_reminder = false\nagents.codex.path = /opt/codex\nagents.amp.path = /opt/amp\nworktrees.setup_seconds = 600\nworktrees.submodules = false\n",
     );
 }
 
@@ -36,7 +36,7 @@ fn nothing_configured_is_the_defaults() {
     let sandbox = Sandbox::new();
     let output = run(&sandbox, &["config", "show", "--origin"]);
     output.assert_code(0).assert_stderr("").assert_stdout(
-        "prompt_delivery = auto  # built-in\nmax_depth = 6  # built-in\nstop_grace_seconds = 5  # built-in\npolicy = standard  # built-in\nrequire_proof = false  # built-in\nworktrees.setup_seconds = 600  # built-in\nworktrees.submodules = false  # built-in\n",
+        "prompt_delivery = auto  # built-in\nmax_depth = 6  # built-in\nstop_grace_seconds = 5  # built-in\npolicy = standard  # built-in\nrequire_proof = false  # built-in\nprompt_reminder = false  # built-in\nworktrees.setup_seconds = 600  # built-in\nworktrees.submodules = false  # built-in\n",
     );
     assert_eq!(crate::scene::files(sandbox.root()), Vec::<std::path::PathBuf>::new(), "reading is free");
 }
@@ -119,8 +119,5 @@ fn which_in_a_directory_that_is_gone_is_an_error() {
     let output = sandbox.run("sh", ["-c", &line]);
     let error = &output.assert_code(1).json()["error"];
     assert_eq!(error["kind"], "system");
-    assert!(
-        error["message"].as_str().unwrap().starts_with("the current directory cannot be used: "),
-        "{error}"
-    );
+    assert!(error["message"].as_str().unwrap().starts_with("cannot use the current directory: "), "{error}");
 }

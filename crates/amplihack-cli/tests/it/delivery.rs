@@ -12,7 +12,7 @@ use crate::world::prepare;
 fn a_request_for_a_channel_is_met_or_degraded_with_one_warning() {
     let mut sandbox = fakes();
     let (short, long) = ("SECRETPROMPT".to_owned(), "SECRETPROMPT ".repeat(400));
-    let bogus = "AMPLIHACK_PROMPT_DELIVERY is none of auto, argv, tempfile, stdin; using auto";
+    let bogus = "AMPLIHACK_PROMPT_DELIVERY is not one of auto, argv, tempfile, stdin; using auto";
     let degraded = "requested tempfile is unsupported; degrading to stdin";
     for agent in ["claude", "codex", "copilot", "amp"] {
         for (value, short_kind, long_kind, warning) in [

@@ -86,7 +86,7 @@ fn prompt_delivery_is_reported_for_each_request() {
 fn only_what_is_broken_makes_doctor_fail() {
     let mut sandbox = Sandbox::new();
     sandbox.set("PATH", sandbox.bin());
-    doctor(&sandbox, &[]).assert_code(0).assert_stdout_has("nothing is broken\n");
+    doctor(&sandbox, &[]).assert_code(0).assert_stdout_has("no agent was found: ");
     program(&sandbox, "claude", "echo 'lost my libraries' >&2; exit 127");
     sandbox.write("bin/copilot", "#!/no/such/interpreter\n");
     std::fs::set_permissions(sandbox.bin().join("copilot"), std::fs::Permissions::from_mode(0o755)).unwrap();

@@ -115,7 +115,7 @@ fn an_unattended_run_is_exported_with_its_turns_and_changes() {
     let id = directory.file_name().unwrap().to_str().unwrap();
     let page = text(&exported(&sandbox, id, &["--html"]));
     for part in [
-        "Unattended run of claude: verified",
+        "do it: verified",
         "<h2 id=\"turns\">",
         "test -f new.txt",
         "<ins>+&lt;b&gt;new&lt;/b&gt;\n</ins>",

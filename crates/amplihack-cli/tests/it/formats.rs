@@ -399,12 +399,11 @@ fn a_file_in_a_newer_form_is_named_and_left_alone() {
         let changed = command(&sandbox, format.change);
         let after = bytes(&sandbox, &format.file);
         let read = command(&newer(), format.read);
-        let refused =
-            |output: &Output| output.code != Some(0) && said(output).contains("of a newer amplihack");
+        let refused = |output: &Output| output.code != Some(0) && said(output).contains("a newer amplihack");
         let expected = match format.newer {
             Newer::Refused => refused(&read) && refused(&changed),
             Newer::Named => {
-                let named = said(&read).contains("of a newer amplihack");
+                let named = said(&read).contains("a newer amplihack");
                 read.code == Some(0) && named && changed.code != Some(0)
             }
             Newer::Ignored => read.code == Some(0),

@@ -90,6 +90,7 @@ fn every_command_has_a_manual_page_that_renders() {
         let name = std::iter::once("amplihack").chain(args.iter().copied().skip(1)).collect::<Vec<_>>();
         assert!(page.contains(&format!(".TH {} 1", name.join("-"))), "{page}");
         assert!(page.contains(".SH SYNOPSIS") && page.contains(".SH OPTIONS"), "{page}");
+        assert!(page.contains(".SH EXAMPLES"), "{page}");
         if has_man {
             let file = sandbox.write("page.1", &page);
             let mut man = sandbox.command("/usr/bin/man");

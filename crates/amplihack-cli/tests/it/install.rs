@@ -84,6 +84,19 @@ fn every_registered_command_is_shown_to_hold() {
 }
 
 #[test]
+fn an_agent_without_hooks_leaves_the_others_their_verification() {
+    let sandbox = machine();
+    let args = ["install", "--verify", "--agent", "amp", "--agent", "claude"];
+    let output = run(&sandbox, &args);
+    output.assert_code(0).assert_stdout_has("claude answers\n");
+    output.assert_stderr_has("note: not verified: amp has no command hooks");
+    // Where nothing can be verified, nothing was.
+    run(&sandbox, &["install", "--verify", "--agent", "amp"])
+        .assert_code(1)
+        .assert_stderr_has("error: amp has no command hooks");
+}
+
+#[test]
 fn a_repositorys_wrappers_hold_and_deny_where_the_binary_is_not_found() {
     let mut sandbox = machine();
     sandbox.set("PATH", format!("{}:/usr/bin:/bin", sandbox.bin().display()));

@@ -45,6 +45,7 @@ mod input;
 mod install;
 mod interrupts;
 mod launch;
+mod messages;
 mod nested;
 mod nested_routing;
 mod newcomers;

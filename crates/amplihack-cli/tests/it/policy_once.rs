@@ -7,8 +7,13 @@ use crate::world::run;
 #[test]
 fn without_a_session_there_is_nothing_to_allow() {
     let sandbox = Sandbox::new();
-    for args in [&["policy", "pending"][..], &["policy", "allow-once", "01234567-89ab"]] {
-        run(&sandbox, args).assert_code(3).assert_stdout("").assert_stderr_has("no session runs");
+    for args in
+        [&["policy", "pending"][..], &["policy", "allow-once"], &["policy", "allow-once", "01234567-89ab"]]
+    {
+        run(&sandbox, args)
+            .assert_code(3)
+            .assert_stdout("")
+            .assert_stderr_has("no session started by amplihack is running");
     }
     run(&sandbox, &["policy", "allow-once", "7f"]).assert_code(2).assert_stderr_has("`7f` is not the id");
     // A file of an earlier version, or one that somebody makes.
@@ -23,8 +28,8 @@ fn an_agent_cannot_give_it() {
         sandbox.set(name, "1");
         let output = run(&sandbox, &["policy", "allow-once", "01234567-89ab"]);
         output.assert_code(4).assert_stdout("").assert_stderr(format!(
-            "error: only a person may allow a call, and {name} says that this is an agent's session\n\
-             hint: run it in a terminal of your own\n"
+            "error: only you can allow a call, and {name} shows that this is an agent session\n\
+             hint: run it in your own terminal\n"
         ));
         assert!(!sandbox.home().join(".claude").exists(), "nothing changed, so nothing is written down");
     }
@@ -32,6 +37,7 @@ fn an_agent_cannot_give_it() {
     let sandbox = Sandbox::new();
     for command in [
         "amplihack policy allow-once 01234567-89ab",
+        "amplihack policy allow-once",
         "amplihack policy pending",
         "env -i amplihack policy allow-once x",
         "env -u CLAUDECODE ~/bin/amplihack policy allow-once x",

@@ -259,8 +259,8 @@ fn what_is_no_recipe_and_no_directory_is_told_as_what_it_is() {
     let sandbox = sandbox(&[("t.yaml", "name: t\nsteps:\n  - {id: a, command: 'true'}\n")]);
     sandbox.run("/usr/bin/mkfifo", [sandbox.work().join("pipe")]).assert_code(0);
     for (args, code, why) in [
-        (&["./pipe"][..], 3, "what is there is no regular file"),
-        (&["."], 3, "what is there is no regular file"),
+        (&["./pipe"][..], 3, "it is not a regular file"),
+        (&["."], 3, "it is not a regular file"),
         (&["./none"], 3, "there is no such file"),
         (&["t.yaml", "-w", "t.yaml"], 1, "t.yaml cannot be used: not a directory"),
         (&["t.yaml", "--audit-dir", "t.yaml"], 1, "no audit can be written into t.yaml: "),

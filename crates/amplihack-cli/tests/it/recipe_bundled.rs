@@ -266,7 +266,7 @@ fn a_new_recipe_is_valid_runs_and_replaces_nothing() {
     assert_eq!(std::fs::read_to_string(sandbox.work().join("mine.yml")).unwrap(), "my work");
     for unusable in ["", "a b", "-x.yaml", "dir/name", "a\"b.yaml", ".yaml"] {
         let output = run(&sandbox, &["recipe", "new", "--", unusable]);
-        output.assert_code(2).assert_stderr_has("cannot be a recipe");
+        output.assert_code(2).assert_stderr_has("cannot be used as a recipe's name");
     }
     run(&sandbox, &["recipe", "new", "deep/er/r.yml"]).assert_code(0);
     run(&sandbox, &["recipe", "validate", "deep/er/r.yml"]).assert_code(0).assert_stdout_has("r: valid");

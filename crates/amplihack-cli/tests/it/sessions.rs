@@ -106,7 +106,7 @@ fn silence_of_a_run_that_is_not_read_is_refused() {
 fn an_agents_own_command_has_no_events() {
     let sandbox = fakes();
     let output = prepare(&sandbox, &["claude", "--output", "json", "--", "mcp", "list"]).output();
-    output.assert_code(2).assert_stderr_has("has no events");
+    output.assert_code(2).assert_stdout_has("has no events");
 }
 
 #[test]
@@ -137,7 +137,9 @@ fn a_run_is_listed_shown_searched_printed_and_removed() {
     run(&["sessions", "tail", &id, "--from", &first.to_string()]).assert_stdout(&journal[first..]);
     run(&["sessions", "tail", &id, "--from", "1"]).assert_code(1).assert_stderr_has("no line");
     // What never told its session cannot go on.
-    run(&["sessions", "resume", &id, "--prompt", "more"]).assert_code(1).assert_stderr_has("never told");
+    run(&["sessions", "resume", &id, "--prompt", "more"])
+        .assert_code(1)
+        .assert_stderr_has("did not report the id of its session");
 
     run(&["sessions", "prune", "--older-than", "1h"]).assert_stdout("");
     run(&["sessions", "prune", "--older-than", "0s", "--dry-run"]).assert_stdout(format!("{id}\n"));
@@ -304,7 +306,7 @@ fn a_resume_works_in_the_recorded_directory_unless_the_user_says_here() {
     let moved = sandbox.root().join("moved");
     fs::rename(sandbox.work(), &moved).unwrap();
     let gone = from_elsewhere(&[]);
-    gone.assert_code(3).assert_stderr_has("is not there any more").assert_stderr_has("--here");
+    gone.assert_code(3).assert_stderr_has("which no longer exists").assert_stderr_has("--here");
     assert_eq!(sandbox.runs().len(), launches);
     from_elsewhere(&["--here"]).assert_code(0);
     assert_eq!(last_directory(), elsewhere.canonicalize().unwrap());

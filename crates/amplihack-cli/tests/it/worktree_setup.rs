@@ -179,7 +179,7 @@ fn the_directory_is_the_users_and_a_guarded_one_is_refused() {
     fs::remove_file(sandbox.home().join("where")).unwrap();
     let list = git(&sandbox, &["worktree", "list"]);
     for (directory, why) in [
-        (sandbox.home().join(".amplihack/trees"), "amplihack keeps its own state in"),
+        (sandbox.home().join(".amplihack/trees"), "holds amplihack's own files"),
         (PathBuf::from(".git/trees"), "git keeps its own files there"),
         (sandbox.home().join(".config/amplihack"), "the policy lets no agent write there"),
     ] {
@@ -247,7 +247,7 @@ fn submodules_are_said_to_be_missing_or_come_from_the_local_copies() {
     fs::remove_dir_all(sandbox.work().join(".git/modules")).unwrap();
     let before = git(&sandbox, &["branch", "--list", "amplihack*"]);
     let output = auto(&sandbox, &["--worktree", "--submodules"]).output();
-    output.assert_code(1).assert_stdout_has("git initialize a submodule");
+    output.assert_code(1).assert_stdout_has("git cannot initialize a submodule");
     assert_eq!(git(&sandbox, &["branch", "--list", "amplihack*"]), before);
 }
 
@@ -278,7 +278,7 @@ fn what_the_repository_configures_is_not_started_in_a_new_worktree() {
     for url in [format!("ext::touch {trap}"), "ssh://git@127.0.0.1:1/x".to_owned()] {
         git(&sandbox, &["config", "submodule.libs/outer.url", &url]);
         let output = auto(&sandbox, &args).output();
-        output.assert_code(1).assert_stdout_has("git initialize a submodule");
+        output.assert_code(1).assert_stdout_has("git cannot initialize a submodule");
         assert!(!Path::new(&trap).exists(), "{url}: {output}");
     }
 }

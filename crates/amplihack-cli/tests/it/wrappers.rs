@@ -154,6 +154,8 @@ fn other_events_hear_both() {
     assert_eq!(ask(&sandbox, "session-start", &payload).json(), json!({"additionalContext": "theirs"}));
     assert_eq!(heard(), payload);
 
+    // The reminder is asked for.
+    sandbox.write("home/.config/amplihack/config.toml", "prompt_reminder = true\n");
     let payload = session(json!({"prompt": "build it"}));
     let words = ask(&sandbox, "user-prompt-submit", &payload).json();
     let words = words["additionalContext"].as_str().unwrap();

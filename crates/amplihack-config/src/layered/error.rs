@@ -156,7 +156,7 @@ impl fmt::Display for ConfigWarning {
                 )
             }
             Self::UnknownWord { variable, expected, instead } => {
-                write!(f, "{variable} is none of {expected}; using {instead}")
+                write!(f, "{variable} is not one of {expected}; using {instead}")
             }
         }
     }

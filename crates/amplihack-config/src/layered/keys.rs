@@ -121,6 +121,14 @@ pub const KEYS: &[ConfigKey] = &[
         meaning: "Whether a launch is refused where the guard was not proved for the agent at its version.",
     },
     ConfigKey {
+        name: "prompt_reminder",
+        kind: ConfigValueKind::Flag,
+        default: Some("false"),
+        variable: None,
+        reach: RepositoryReach::Trusted,
+        meaning: "Whether installed hooks remind the agent, with the first prompt of a session and at a change of subject, to say what kind of work it begins.",
+    },
+    ConfigKey {
         name: "agents.<agent>.path",
         kind: ConfigValueKind::Program,
         default: None,

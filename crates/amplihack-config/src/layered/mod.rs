@@ -266,6 +266,11 @@ impl LayeredConfig {
         matches!(self.get("require_proof"), Some(ConfigSetting { value: ConfigValue::Flag(true), .. }))
     }
 
+    /// `prompt_reminder`: whether installed hooks add a reminder to prompts that begin new work.
+    pub fn prompt_reminder(&self) -> bool {
+        matches!(self.get("prompt_reminder"), Some(ConfigSetting { value: ConfigValue::Flag(true), .. }))
+    }
+
     /// `max_depth`: launches deeper than this are refused.
     pub fn max_depth(&self) -> u32 {
         self.get_number("max_depth")

@@ -195,7 +195,10 @@ fn an_unknown_delivery_is_a_warning_in_a_variable_and_an_error_in_a_file() {
             .unwrap();
         assert_eq!(config.prompt_delivery(), "auto");
         let texts: Vec<_> = config.warnings.iter().map(ToString::to_string).collect();
-        assert_eq!(texts, ["AMPLIHACK_PROMPT_DELIVERY is none of auto, argv, tempfile, stdin; using auto"]);
+        assert_eq!(
+            texts,
+            ["AMPLIHACK_PROMPT_DELIVERY is not one of auto, argv, tempfile, stdin; using auto"]
+        );
     }
     place.write(ConfigLayer::User, "\nprompt_delivery = 'pigeon'");
     let error = place.load_with(&place.env, &[]).unwrap_err();

@@ -48,7 +48,7 @@ impl fmt::Display for DeliveryWarning {
                 "requested argv cannot hold a prompt of {size} bytes (at most {MAX_ARG_BYTES}); degrading to {effective}"
             ),
             Self::UnknownRequest => {
-                write!(f, "{ENV_VAR_NAME} is none of auto, argv, tempfile, stdin; using auto")
+                write!(f, "{ENV_VAR_NAME} is not one of auto, argv, tempfile, stdin; using auto")
             }
             Self::NulRemoved { count: 1 } => f.write_str("1 NUL byte was removed from the prompt"),
             Self::NulRemoved { count } => write!(f, "{count} NUL bytes were removed from the prompt"),
@@ -74,7 +74,7 @@ mod tests {
         );
         assert_eq!(
             DeliveryWarning::UnknownRequest.to_string(),
-            "AMPLIHACK_PROMPT_DELIVERY is none of auto, argv, tempfile, stdin; using auto"
+            "AMPLIHACK_PROMPT_DELIVERY is not one of auto, argv, tempfile, stdin; using auto"
         );
         let removed = |count| DeliveryWarning::NulRemoved { count }.to_string();
         assert_eq!(removed(1), "1 NUL byte was removed from the prompt");

@@ -52,7 +52,13 @@ pub fn html_page(document: &ExportDocument, cleaner: TextCleaner) -> String {
 fn write_facts(html: &mut HtmlPage, facts: &[NamedFact]) {
     html.push_markup("<dl>\n");
     for (name, value) in facts {
-        html.push_markup("<div><dt>").push_value(name).push_markup("</dt><dd");
+        // A path has no place to break at.
+        html.push_markup(if matches!(*name, "Directory" | "Branch" | "Reason") {
+            "<div class=\"wide\"><dt>"
+        } else {
+            "<div><dt>"
+        });
+        html.push_value(name).push_markup("</dt><dd");
         html.push_markup(match (*name, value.as_str()) {
             ("State", "success" | "verified" | "claimed") => " class=\"good\"",
             ("State", "running") => "",
@@ -70,9 +76,10 @@ fn write_unattended(
     run: &UnattendedRun,
     cleaner: TextCleaner,
 ) {
+    html.push_markup("<section aria-labelledby=\"task\">\n<h2 id=\"task\">Task</h2>\n<div class=\"prose answer\" dir=\"auto\">");
+    html.push_text(&cleaner.clean_text(&run.task)).push_markup("</div>\n</section>\n");
     html.push_markup("<section aria-labelledby=\"run\">\n<h2 id=\"run\">The run</h2>\n");
     write_facts(html, &summary::unattended_facts(&document.id, run, cleaner));
-    html.push_named(&cleaner.clean_text("task"), &cleaner.clean_text(&run.task));
     html.push_markup("</section>\n<section aria-labelledby=\"turns\">\n<h2 id=\"turns\">Turns</h2>\n<ol class=\"turns\">\n");
     for turn in &run.turns {
         write_turn(html, document, turn, cleaner);

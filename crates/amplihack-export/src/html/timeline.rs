@@ -19,7 +19,16 @@ pub(super) fn write_timeline(
     cleaner: TextCleaner,
 ) {
     html.push_markup("<ol class=\"timeline\">\n");
-    for item in items {
+    let mut items = items.iter().peekable();
+    let mut is_folded = false;
+    while let Some(item) = items.next() {
+        // Lines of the agent's own that no event has a place for are folded, where there are more than one.
+        let is_other = |item: &TimelineItem| matches!(item.what, TimelineItemKind::Other { .. });
+        let is_next_other = items.peek().is_some_and(|next| is_other(next));
+        if is_other(item) && is_next_other && !is_folded {
+            html.push_markup("<li class=\"quiet\"><details><summary>Other lines of the agent</summary>\n<ol class=\"timeline\">\n");
+            is_folded = true;
+        }
         html.push_markup(match (&item.what, item.below) {
             (TimelineItemKind::Said(_), false) => "<li class=\"said\" id=\"e",
             (TimelineItemKind::Said(_), true) => "<li class=\"said below\" id=\"e",
@@ -48,6 +57,10 @@ pub(super) fn write_timeline(
             .push_markup("</time></a></p>\n");
         write_body(html, item, cleaner);
         html.push_markup("</li>\n");
+        if is_folded && !is_next_other {
+            html.push_markup("</ol></details></li>\n");
+            is_folded = false;
+        }
     }
     html.push_markup("</ol>\n");
 }

@@ -44,9 +44,7 @@ impl SideDecision {
 
     /// A side that failed.
     pub(super) fn with_failure(name: &str, how: &str) -> Self {
-        Self::with_denial(&format!(
-            "the {name} hook {how}, so the call is not let through; run `amplihack doctor`"
-        ))
+        Self::with_denial(&format!("the {name} hook {how}, so the call is denied; run `amplihack doctor`"))
     }
 
     /// The decision of the side `name`, which printed `stdout` and ended with `code`; `None` if a signal ended it. A deny is one
@@ -126,7 +124,7 @@ fn parse_decision(name: &str, object: &RepeatedKeyJson) -> SideDecision {
             _ => {
                 return SideDecision::with_failure(
                     name,
-                    "decided with a word that is none of allow, ask and deny",
+                    "decided with a word that is not one of allow, ask and deny",
                 );
             }
         });

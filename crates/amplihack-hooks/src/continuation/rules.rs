@@ -72,7 +72,7 @@ impl ContinuationStopReason {
             Self::NoLock | Self::OtherSession => None,
             Self::Stale => Some("the lock that kept this agent working was too old and is released"),
             Self::Bound => Some(
-                "the agent was made to go on as often as AMPLIHACK_MAX_LOCK_ITERATIONS says; its lock is released",
+                "the agent was made to continue AMPLIHACK_MAX_LOCK_ITERATIONS times; its lock is released",
             ),
             Self::CountLost => Some("the count of forced turns is unreadable, so the lock is released"),
         }

@@ -145,7 +145,7 @@ fn render_denial(reason: &str, answers: AnswerEffects) -> HookReply {
 
 macro_rules! crashed {
     () => {
-        "the guard broke while it judged this call, so the call is not let through; run `amplihack doctor`"
+        "the guard broke while it judged this call, so the call is denied; run `amplihack doctor`"
     };
 }
 

@@ -42,9 +42,11 @@ pub(super) fn stop_harmful_prompt(call: &HookCall, plane: &HookContext<'_>) -> O
 
 pub(super) fn answer_prompt(call: &HookCall, plane: &HookContext<'_>) -> HookReply {
     let (mut words, warning) = injection_note(call, plane);
-    if let Some(reminder) =
-        due_reminder(call, plane).filter(|_| !amplihack_sys::sabotage::is_active("copilot-prompt-reminder"))
-    {
+    // Asked for in the configuration: an installed guard adds nothing to prompts of its own accord.
+    let wanted = |_: &&str| {
+        plane.judge.adds_reminder(&call.cwd) && !amplihack_sys::sabotage::is_active("copilot-prompt-reminder")
+    };
+    if let Some(reminder) = due_reminder(call, plane).filter(wanted) {
         if !words.is_empty() {
             words.push('\n');
         }

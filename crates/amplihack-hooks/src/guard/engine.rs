@@ -9,10 +9,10 @@ pub const ENGINE_VAR: &str = "AMPLIHACK_HOOK_ENGINE";
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UnknownEngine {
     /// The predecessor's.
-    #[error("{ENGINE_VAR}=python asks for an engine that there is none of; unset it or set it to rust")]
+    #[error("{ENGINE_VAR}=python names an engine that does not exist; unset it or set it to rust")]
     Python,
     /// Anything else.
-    #[error("{ENGINE_VAR}={0:?} names no engine; unset it or set it to rust or auto")]
+    #[error("{ENGINE_VAR}={0:?} is not an engine; unset it or set it to rust or auto")]
     Unknown(String),
 }
 

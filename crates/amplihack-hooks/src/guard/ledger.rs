@@ -8,7 +8,7 @@ use amplihack_policy::XpiaSettings;
 use amplihack_verdict::Decision;
 
 use crate::hook_context::{HookAudit, HookAuditEntry};
-use crate::once::PendingCall;
+use crate::once::{self, PendingCall};
 
 /// The audit of this user.
 #[derive(Debug, Clone)]
@@ -106,6 +106,13 @@ fn audit_entry(entry: &HookAuditEntry<'_>, now: jiff::civil::DateTime) -> AuditE
     let failed = matches!(entry.event_type, EventType::HookError | EventType::AgentError);
     let reason = (!verdict.reason.is_empty()).then(|| verdict.reason.clone());
     let call = entry.call;
+    let stopped = decision >= Decision::Ask && !failed;
+    let stopped_call = call.filter(|_| stopped).and_then(|call| {
+        once::stopped_call(call.command.as_ref()?.as_bytes(), &call.cwd, None)
+            .hash
+            .get(..8)
+            .map(str::to_owned)
+    });
     let bare = amplihack_sys::sabotage::is_active("copilot-audit-fields");
     let data = if bare {
         AuditData::default()
@@ -120,6 +127,11 @@ fn audit_entry(entry: &HookAuditEntry<'_>, now: jiff::civil::DateTime) -> AuditE
             ),
             tool: call.and_then(|call| call.tool.clone()),
             call_id: call.and_then(|call| call.call_id.clone()),
+            reason: reason
+                .as_deref()
+                .filter(|_| stopped)
+                .map(|reason| reason.strip_suffix(super::ALLOW_ONCE).unwrap_or(reason).to_owned()),
+            stopped_call,
             error: if failed { reason } else { None },
         }
     };
@@ -172,6 +184,8 @@ mod tests {
         let line: serde_json::Value = serde_json::from_str(text.trim_end()).unwrap();
         assert_eq!((&line["event_type"], &line["backend"]), (&"pre_tool_validation".into(), &"rust".into()));
         assert_eq!((&line["decision"], &line["rule"]), (&"deny".into(), &"pack/rule".into()));
+        assert_eq!(line["data"]["reason"], "why");
+        assert_eq!(line["data"]["stopped_call"].as_str().map(str::len), Some(8), "{line}");
         assert_eq!((&line["data"]["is_valid"], &line["data"]["risk_level"]), (&false.into(), &"high".into()));
         assert_eq!(
             (&line["host"], &line["cwd"], &line["duration_us"]),

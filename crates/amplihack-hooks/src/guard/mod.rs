@@ -11,6 +11,7 @@ use std::cell::OnceCell;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use amplihack_config::LayeredConfig;
 use amplihack_config::env::Env;
 use amplihack_policy::policy::PolicyMode;
 use amplihack_policy::{Event, Policy};
@@ -118,14 +119,14 @@ impl PolicyGuard {
             let env = self.machine.env();
             let failed = |error: GuardError| NotLoaded {
                 rule: NO_POLICY,
-                why: format!("the policy cannot be loaded, so nothing is let through: {error}"),
+                why: format!("the policy cannot be loaded, so every call is denied: {error}"),
             };
             match &self.source {
                 PolicySource::Files(mode) => load_policy(env, cwd, mode.as_deref()).map_err(failed),
                 PolicySource::Pinned(Ok(snapshot)) => snapshot.load_policy(env).map_err(failed),
                 PolicySource::Pinned(Err(error)) => Err(NotLoaded {
                     rule: PINNED_POLICY,
-                    why: format!("{error}, so nothing is let through; start the session again"),
+                    why: format!("{error}, so every call is denied; start the session again"),
                 }),
             }
         })
@@ -145,17 +146,15 @@ impl PolicyGuard {
                 reason: "granted once by a person".to_owned(),
                 ..Verdict::no_objection()
             },
-            Some(false) => Verdict {
-                reason: format!(
-                    "{}; a person can let exactly this through once, from another terminal: `amplihack policy pending`",
-                    verdict.reason
-                ),
-                ..verdict
-            },
+            Some(false) => Verdict { reason: format!("{}{ALLOW_ONCE}", verdict.reason), ..verdict },
             None => verdict,
         }
     }
 }
+
+/// The end of the reason of a stopped call that the user can allow.
+const ALLOW_ONCE: &str =
+    "; to allow this exact call once, run `amplihack policy allow-once` in your own terminal";
 
 /// The directory that decides which repository's policy holds.
 fn event_directory<'e>(event: &Event<'e>) -> &'e Path {
@@ -199,6 +198,10 @@ impl HookJudge for PolicyGuard {
         env.path("CLAUDE_CONFIG_DIR").into_iter().chain(home).collect()
     }
 
+    fn adds_reminder(&self, cwd: &Path) -> bool {
+        LayeredConfig::load(self.machine.env(), cwd, &[]).is_ok_and(|config| config.prompt_reminder())
+    }
+
     fn keep_directory(&self, directory: &Path) {
         self.machine.keep_directory(directory);
     }
@@ -207,7 +210,7 @@ impl HookJudge for PolicyGuard {
         let cwd = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/"));
         match self.loaded_policy(&cwd) {
             Ok(policy) if policy.mode() == PolicyMode::Observe => Some(
-                "The policy of this session only observes: nothing is refused, what would have been is in the audit."
+                "The policy of this session only observes: no call is denied, and the audit log records what would have been."
                     .to_owned(),
             ),
             Ok(_) => None,

@@ -23,12 +23,10 @@ pub enum OnceError {
         id: StoppedCallId,
     },
     /// No launch listens.
-    #[error(
-        "no session runs that was started with amplihack; only such a session can be told to let a call through once"
-    )]
+    #[error("no session started by amplihack is running; only in such a session can a call be allowed once")]
     NoSession,
     /// The session takes this process for an agent's.
-    #[error("only a person may allow a call, and the session cannot see that one asks: {why}")]
+    #[error("only you can allow a call, and amplihack cannot tell that you are asking: {why}")]
     NotAPerson {
         /// The reason why the asking process does not count as a person's, for people.
         why: String,
@@ -47,7 +45,7 @@ impl ErrorExplanation for OnceError {
 
     fn hint(&self) -> Option<String> {
         match self {
-            Self::NotAPerson { .. } => Some("run it in another terminal window, opened by you".to_owned()),
+            Self::NotAPerson { .. } => Some("run it in another terminal window that you opened".to_owned()),
             _ => None,
         }
     }

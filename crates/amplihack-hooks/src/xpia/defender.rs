@@ -108,7 +108,7 @@ fn parse_answer(code: Option<i32>, stdout: &[u8]) -> Result<DefenderAnswer, Stri
     let lets_through = valid && !high;
     match (lets_through, code) {
         (true, 0) => Ok(DefenderAnswer::Valid),
-        (true, _) => Err(format!("it says valid and ends with {code}")),
+        (true, _) => Err(format!("it reports valid but exits with {code}")),
         // Whatever the code, what its words block stays blocked.
         (false, _) => Ok(DefenderAnswer::Blocked { risk: risk.to_owned(), threats, recommendations }),
     }

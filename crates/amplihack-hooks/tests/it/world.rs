@@ -17,6 +17,10 @@ use serde_json::Value;
 pub(crate) struct OneRule;
 
 impl HookJudge for OneRule {
+    fn adds_reminder(&self, _cwd: &Path) -> bool {
+        true
+    }
+
     fn judge(&self, event: &Event<'_>) -> Verdict {
         let said = |decision| Verdict::new(decision, RuleId::new("test/one"), "it would do harm", Vec::new());
         match event {

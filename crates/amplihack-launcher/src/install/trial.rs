@@ -51,6 +51,10 @@ impl RegistrationTrial {
 }
 
 /// Tries every registered command of `agent` in `scope`.
+///
+/// # Errors
+/// [`HookError::NoHooks`](amplihack_hooks::HookError::NoHooks) of an agent without hooks; a registration that is incomplete, cannot be read
+/// or cannot be run.
 pub fn try_out(
     agent: AgentBinary,
     scope: &InstallScope,

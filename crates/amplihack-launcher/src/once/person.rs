@@ -33,7 +33,7 @@ pub(crate) struct SocketPeer {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum PersonError {
     /// The process has ended.
-    #[error("the program that asks has ended")]
+    #[error("the program that asked has ended")]
     Gone,
     /// There is no terminal.
     #[error("it was not started in a terminal")]
@@ -48,7 +48,7 @@ pub(crate) enum PersonError {
     #[error("a program of an agent's session started it")]
     OfAnotherSession,
     /// A terminal that programs type into.
-    #[error("every program can type into a terminal multiplexer")]
+    #[error("in a terminal multiplexer any program can type")]
     Multiplexer,
     /// Nothing shows where it comes from.
     #[error("it was not started by a terminal that was open before the session, or its own window")]

@@ -115,15 +115,20 @@ impl AutoRunDriver<'_> {
     ) -> Result<Option<RunWorktree>, AutoError> {
         let changes = match self.find_changes().await {
             Err(AutoError::Interrupted { signal }) => {
-                self.report_notice(format!("no diff is kept: signal {} came again", signal.as_raw()));
+                self.report_notice(format!(
+                    "no diff was recorded: signal {} arrived a second time",
+                    signal.as_raw()
+                ));
                 None
             }
             Err(error @ AutoError::Git { .. }) => {
-                self.report_notice(format!("what the run changed cannot be told: {error}"));
+                self.report_notice(format!("the run's changes could not be determined: {error}"));
                 if end.is_success() && self.journal.story.worktree.is_some() {
                     // Nobody could take it in.
-                    reason =
-                        format!("what the run changed cannot be told: {error} ({}: {reason})", end.name());
+                    reason = format!(
+                        "what the run changed could not be determined: {error} ({}: {reason})",
+                        end.name()
+                    );
                     end = RunOutcome::Failed;
                 }
                 None
@@ -199,7 +204,7 @@ impl AutoRunDriver<'_> {
         let differences = before.find_differences(&now);
         for difference in &differences {
             if let RepositoryDifference::Inner(_) = difference {
-                self.report_notice(format!("the diff does not have all: it holds nothing of {difference}"));
+                self.report_notice(format!("the diff is incomplete: it leaves out {difference}"));
             }
         }
         let patch = diff_path(&self.journal.directory);
@@ -266,7 +271,7 @@ impl AutoRunDriver<'_> {
         if *self.place.lane.borrow() == RaceStatus::Lost {
             return kept("the run was given up");
         }
-        let Some(changes) = changes else { return kept("what it holds cannot be told") };
+        let Some(changes) = changes else { return kept("its contents could not be determined") };
         if !changes.differences.is_empty() {
             return kept(&describe_differences(&changes.differences));
         }
@@ -275,7 +280,7 @@ impl AutoRunDriver<'_> {
         let (processes, snapshots) = (&self.processes, self.snapshots.as_ref());
         let why_not = async || {
             let Some(snapshots) = snapshots else {
-                return Ok(Some("what it holds cannot be told".to_owned()));
+                return Ok(Some("its contents could not be determined".to_owned()));
             };
             let again = RepositoryState::capture(processes, snapshots, Some(tree)).await?;
             let since = changes.now.find_differences(&again);

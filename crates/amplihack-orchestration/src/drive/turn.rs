@@ -78,7 +78,7 @@ impl AutoRunDriver<'_> {
         if ask.fall_back {
             let before = story.spec.agent;
             self.report_notice(format!(
-                "{before} reports that its account is used up or not accepted; {agent} goes on"
+                "{before} reports that its account is used up or not accepted; continuing with {agent}"
             ));
         }
         let resume = story.agent_session().map(str::to_owned);

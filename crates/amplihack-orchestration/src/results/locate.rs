@@ -90,10 +90,10 @@ pub async fn find_checkout(
 ) -> Option<PathBuf> {
     let common = async |directory: &Path| {
         let args = ["rev-parse", "--path-format=absolute", "--git-common-dir"];
-        Some(answer_path(&processes.run_git("look for the repository", directory, &[], args).await.ok()?))
+        Some(answer_path(&processes.run_git("find the repository", directory, &[], args).await.ok()?))
     };
     let top = ["rev-parse", "--path-format=absolute", "--show-toplevel"];
-    let top = answer_path(&processes.run_git("look for the repository", directory, &[], top).await.ok()?);
+    let top = answer_path(&processes.run_git("find the repository", directory, &[], top).await.ok()?);
     let other = not.is_none_or(|not| not.canonicalize().ok() != top.canonicalize().ok());
     (other && common(directory).await? == common(of).await?).then_some(top)
 }

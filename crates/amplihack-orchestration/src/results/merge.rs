@@ -94,7 +94,7 @@ impl RunResults<'_> {
             return now.diff_stat(head, "HEAD").await;
         }
         let why = match done {
-            Ok(_) => "what came out is not what the work and the branch give together".to_owned(),
+            Ok(_) => "the result differs from the merge of the work and the branch".to_owned(),
             Err(AutoError::Git { said, .. }) => said,
             Err(error) => error.to_string(),
         };

@@ -54,7 +54,7 @@ pub(super) async fn matching_files(
     from.push(&file);
     let args: [&OsStr; 5] =
         ["ls-files".as_ref(), "-z".as_ref(), "--others".as_ref(), "--ignored".as_ref(), &from];
-    let listed = processes.run_git("look for files to copy", root, &[], args).await;
+    let listed = processes.run_git("list files to copy", root, &[], args).await;
     // Nobody needs it any more.
     let _ = fs::remove_file(&file);
     Ok(split_paths(&listed?))

@@ -83,9 +83,7 @@ pub(super) fn check_location(env: &Env, place: &Path, guarded: bool) -> Result<(
     }
     if let Some(state) = GuardMachine::new(env).state_around(place) {
         let state = state.display();
-        return refuse(format!(
-            "amplihack keeps its own state in {state}, where the guard lets no agent write"
-        ));
+        return refuse(format!("{state} holds amplihack's own files, which the guard protects from agents"));
     }
     // Any file there stands for all of them.
     match refused_write(env, &place.join("file"), place) {

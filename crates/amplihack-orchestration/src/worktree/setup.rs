@@ -53,7 +53,7 @@ impl RunWorktree {
         if options.submodules {
             let args = ["rev-parse", "--path-format=absolute", "--git-common-dir"];
             let common =
-                git::answer_path(&processes.run_git("look for the repository", &self.path, &[], args).await?);
+                git::answer_path(&processes.run_git("find the repository", &self.path, &[], args).await?);
             submodules::initialize_submodules(processes, &self.path, &common).await?;
         }
         for line in uncommitted.missing_in(&self.path) {

@@ -27,7 +27,7 @@ impl UncommittedFiles {
         but: &Path,
     ) -> Result<Self, AutoError> {
         let args = ["status", "--porcelain", "-z", "--untracked-files=all", "--ignored=matching"];
-        let answer = processes.run_git("look for uncommitted changes", root, &[], args).await?;
+        let answer = processes.run_git("list uncommitted changes", root, &[], args).await?;
         let mut found = Self::read(&answer);
         for paths in [&mut found.changed, &mut found.ignored] {
             // Other worktrees, and what amplihack itself writes.

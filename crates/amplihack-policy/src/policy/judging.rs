@@ -200,7 +200,7 @@ impl Policy {
                 && !self.user.allows_by_name(ctx)
             {
                 let reason = format!(
-                    "runs `{}`, which the strict mode does not know; a person should say whether it may",
+                    "runs `{}`, which the strict mode does not know; ask the user whether it may run",
                     JudgedScript::display_call(call)
                 );
                 verdict = say(

@@ -143,7 +143,7 @@ pub(super) static RULES: &[BuiltinRule] = &[
     BuiltinRule {
         id: RuleId::new("destruction/fork-bomb"),
         pack: RulePack::Destruction,
-        harm: "the machine is brought to a stop by endless processes",
+        harm: "the machine is exhausted by a fork bomb",
         decision: Decision::Deny,
         matches: &[shell_example(":(){ :|:& };:"), shell_example("bomb(){ bomb|bomb& };bomb")],
         not_matches: &[shell_example("build(){ make; }; build"), shell_example("cat a | sort | uniq")],
@@ -215,7 +215,7 @@ pub(super) static RULES: &[BuiltinRule] = &[
     BuiltinRule {
         id: RuleId::new("destruction/database"),
         pack: RulePack::Destruction,
-        harm: "a database, a table or all rows of one are lost",
+        harm: "a database, a table or all of its rows are deleted",
         decision: Decision::Ask,
         matches: &[
             shell_example("psql -c 'DROP DATABASE app'"),
@@ -262,7 +262,7 @@ pub(super) static RULES: &[BuiltinRule] = &[
     BuiltinRule {
         id: RuleId::new("destruction/traces"),
         pack: RulePack::Destruction,
-        harm: "the record of what was done is wiped",
+        harm: "the record of what was done is deleted",
         decision: Decision::Deny,
         matches: &[
             shell_example("history -c"),

@@ -68,7 +68,7 @@ pub(super) static RULES: &[BuiltinRule] = &[
     BuiltinRule {
         id: RuleId::new("exfiltration/secret-read"),
         pack: RulePack::Exfiltration,
-        harm: "a private key or stored credentials get into the conversation",
+        harm: "a private key or stored credentials are sent to the model",
         decision: Decision::Ask,
         matches: &[
             shell_example("cat ~/.ssh/id_rsa"),
@@ -107,7 +107,7 @@ pub(super) static RULES: &[BuiltinRule] = &[
     BuiltinRule {
         id: RuleId::new("exfiltration/environment"),
         pack: RulePack::Exfiltration,
-        harm: "tokens in the environment get into the conversation",
+        harm: "tokens in the environment are sent to the model",
         decision: Decision::Ask,
         matches: &[
             shell_example("printenv"),
@@ -274,18 +274,18 @@ fn secret_read(ctx: &RuleContext<'_>) -> Option<RuleHit> {
         RuleSubject::Read(target) => {
             let (what, _) = credential::secret_file(target).filter(|(_, refused)| !*refused)?;
             ctx.ask(format!(
-                "would read {what} ({}); a person should say whether that is needed",
+                "would read {what} ({}); ask the user whether that is needed",
                 target.display_text()
             ))
         }
         RuleSubject::Call(call) if credential::prints_secret(call) => {
-            ctx.ask("would print a stored password, key or token; a person should say whether that is needed")
+            ctx.ask("would print a stored password, key or token; ask the user whether that is needed")
         }
         RuleSubject::Call(call) => {
             let used = credential::secret_uses(ctx.script, call)
                 .iter()
                 .find(|used| !used.refused && !used.handed)?;
-            ctx.ask(format!("would read {}; a person should say whether that is needed", used.what))
+            ctx.ask(format!("would read {}; ask the user whether that is needed", used.what))
                 .map(|hit| hit.with_span(used.span))
         }
         _ => None,

@@ -12,7 +12,7 @@ pub(super) static RULES: &[BuiltinRule] = &[
     BuiltinRule {
         id: RuleId::new("fetch/unreadable"),
         pack: RulePack::Fetch,
-        harm: "an address that no reader understands the same way goes to another place than it shows",
+        harm: "an ambiguous URL leads somewhere other than it appears to",
         decision: Decision::Deny,
         matches: &[
             fetch_example("http://"),
@@ -25,7 +25,7 @@ pub(super) static RULES: &[BuiltinRule] = &[
     BuiltinRule {
         id: RuleId::new("fetch/scheme"),
         pack: RulePack::Fetch,
-        harm: "a fetch reads local files or speaks to services that trust this machine",
+        harm: "a fetch reads local files or reaches services that trust this machine",
         decision: Decision::Deny,
         matches: &[fetch_example("file:///etc/passwd"), fetch_example("gopher://127.0.0.1:6379/_x")],
         not_matches: &[fetch_example("http://localhost:3000/"), fetch_example("localhost:8080/health")],
@@ -50,7 +50,7 @@ pub(super) static RULES: &[BuiltinRule] = &[
     BuiltinRule {
         id: RuleId::new("fetch/denied-domain"),
         pack: RulePack::Fetch,
-        harm: "a domain that the user never wants reached is reached",
+        harm: "a domain that the user denied is reached",
         decision: Decision::Deny,
         matches: &[
             fetch_example("https://denied.example/x"),
@@ -71,7 +71,7 @@ pub(super) static RULES: &[BuiltinRule] = &[
     BuiltinRule {
         id: RuleId::new("fetch/userinfo"),
         pack: RulePack::Fetch,
-        harm: "an address shows one host and goes to another",
+        harm: "a URL shows one host and leads to another",
         decision: Decision::Deny,
         matches: &[fetch_example("https://google.com@other.example/")],
         not_matches: &[
@@ -92,7 +92,7 @@ pub(super) static RULES: &[BuiltinRule] = &[
     BuiltinRule {
         id: RuleId::new("fetch/unlisted-domain"),
         pack: RulePack::Fetch,
-        harm: "at the strictest level a domain that the user did not name is reached",
+        harm: "at the strictest level, a domain that the user did not allow is reached",
         decision: Decision::Deny,
         matches: &[fetch_example("https://elsewhere.example/").at_strictest_level()],
         not_matches: &[

@@ -39,7 +39,7 @@ pub(super) static RULES: &[BuiltinRule] = &[
     BuiltinRule {
         id: RuleId::new("git_history/uncommitted"),
         pack: RulePack::GitHistory,
-        harm: "work that was never committed is gone",
+        harm: "uncommitted work is lost",
         decision: Decision::Ask,
         matches: &[
             shell_example("git reset --hard").with_dirty_tree(),
@@ -64,7 +64,7 @@ pub(super) static RULES: &[BuiltinRule] = &[
     BuiltinRule {
         id: RuleId::new("git_history/rewritten"),
         pack: RulePack::GitHistory,
-        harm: "history is rewritten, or the way back to it is thrown away",
+        harm: "history is rewritten, or the means to restore it are deleted",
         decision: Decision::Ask,
         matches: &[
             shell_example("git filter-branch --tree-filter x HEAD"),
@@ -199,6 +199,6 @@ fn check_rewritten(ctx: &RuleContext<'_>) -> Option<RuleHit> {
         _ => false,
     };
     loses.then(|| {
-        ctx.ask(format!("`git {}` would rewrite history or throw away the way back to it", git.sub))
+        ctx.ask(format!("`git {}` would rewrite history or delete the means to restore it", git.sub))
     })?
 }

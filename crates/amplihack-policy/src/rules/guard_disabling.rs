@@ -13,7 +13,7 @@ pub(super) static RULES: &[BuiltinRule] = &[
     BuiltinRule {
         id: RuleId::new("guard_disabling/own-files"),
         pack: RulePack::GuardDisabling,
-        harm: "hooks are no longer asked, the policy is another one, or the audit is gone",
+        harm: "the guard is bypassed, the policy replaced, or the audit log deleted",
         decision: Decision::Deny,
         matches: &[
             shell_example("rm -rf ~/.amplihack"),
@@ -124,7 +124,7 @@ pub(super) static RULES: &[BuiltinRule] = &[
     BuiltinRule {
         id: RuleId::new("guard_disabling/own-commands"),
         pack: RulePack::GuardDisabling,
-        harm: "an agent gives itself the yes that only a person may give",
+        harm: "an agent approves its own stopped call",
         decision: Decision::Deny,
         matches: &[
             shell_example("amplihack uninstall"),
@@ -210,14 +210,15 @@ fn own_program(ctx: &RuleContext<'_>) -> bool {
 
 fn own_files(ctx: &RuleContext<'_>) -> Option<RuleHit> {
     if own_program(ctx) {
-        return ctx.deny("would change this plane's own program; only a person may, outside of a session");
+        return ctx
+            .deny("would change amplihack's own program; only you can do that, outside an agent session");
     }
     let hits = ctx.changes().filter_map(|change| {
         // Asked only where something changes: each part of a path costs a system call.
         let (what, covers) = ctx.script.guard_files().find_reached(ctx.script, ctx.call(), change)?;
         let shown = change.target.display_text();
         let hit = if covers == TargetCoverage::Yes {
-            ctx.deny(format!("would change {what} (`{shown}`); only a person may, outside of a session"))
+            ctx.deny(format!("would change {what} (`{shown}`); only you can do that, outside an agent session"))
         } else {
             ctx.ask(format!(
                 "may change {what}, since what comes to `{shown}` is not known; unpack or copy it into a directory of its own first"
@@ -251,7 +252,7 @@ fn own_commands(ctx: &RuleContext<'_>) -> Option<RuleHit> {
         || has("policy") && (has("allow-once") || has("pending"))
         || call.args.iter().any(|arg| arg.text() == "--trust-repo")
         || has("config") && (has("trust") || has("set") || has("untrust"));
-    refused.then(|| ctx.deny("may only be run by a person, outside of a session"))?
+    refused.then(|| ctx.deny("only you can run this, outside an agent session"))?
 }
 
 fn check_variables(ctx: &RuleContext<'_>) -> Option<RuleHit> {
@@ -276,7 +277,7 @@ fn check_variables(ctx: &RuleContext<'_>) -> Option<RuleHit> {
     if let Some((name, value)) = set {
         return ctx
             .deny(format!(
-                "would weaken the policy of later sessions by {name}; only a person may, outside of a session"
+                "would weaken the policy of later sessions by {name}; only you can do that, outside an agent session"
             ))
             .map(|hit| hit.with_span(value.span));
     }
@@ -286,7 +287,7 @@ fn check_variables(ctx: &RuleContext<'_>) -> Option<RuleHit> {
             || words.starts_with(&["config", "set"]) && words.iter().any(|word| word.contains("ooks"))
             || call.is_any_of(&["amplihack"]) && words.iter().any(|word| word.ends_with("policy=observe")));
     if asked {
-        return ctx.deny("would start an agent whose hooks are switched off");
+        return ctx.deny("would start an agent with its hooks turned off");
     }
     let agent = (is_agent(call) || call.is_any_of(&["amplihack"]))
         && call.args.iter().any(|arg| {
@@ -296,7 +297,7 @@ fn check_variables(ctx: &RuleContext<'_>) -> Option<RuleHit> {
                 || text == "--no-hooks"
                 || text == "--disable=hooks"
         });
-    agent.then(|| ctx.deny("would start an agent whose hooks are switched off"))?
+    agent.then(|| ctx.deny("would start an agent with its hooks turned off"))?
 }
 
 fn check_killed(ctx: &RuleContext<'_>) -> Option<RuleHit> {

@@ -15,7 +15,7 @@ use crate::event::World;
 const REGISTRATION: &str = "the registration of hooks";
 const CONFIGURATION: &str = "the configuration of this policy";
 const PROGRAM: &str = "the guard's program";
-const STATE: &str = "this plane's own state";
+const STATE: &str = "amplihack's own files";
 
 const FILES: [(&[&str], &str); 24] = [
     (&[".claude", "settings.json"], REGISTRATION),

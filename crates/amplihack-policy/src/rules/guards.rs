@@ -15,7 +15,7 @@ pub(super) static RULES: &[BuiltinRule] = &[
     BuiltinRule {
         id: RuleId::new("guards/cwd-delete"),
         pack: RulePack::Guards,
-        harm: "the session's working directory is gone, and with it the session",
+        harm: "the session's working directory is deleted, which ends the session",
         decision: Decision::Deny,
         matches: &[
             shell_example("rm -rf /home/u/proj"),
@@ -57,7 +57,7 @@ pub(super) static RULES: &[BuiltinRule] = &[
     BuiltinRule {
         id: RuleId::new("guards/cwd-rename"),
         pack: RulePack::Guards,
-        harm: "the session's working directory is elsewhere, and the session works on nothing",
+        harm: "the session's working directory is moved, and the session works in the wrong place",
         decision: Decision::Deny,
         matches: &[
             shell_example("mv /home/u/proj /tmp/x"),
@@ -131,7 +131,7 @@ pub(super) static RULES: &[BuiltinRule] = &[
     BuiltinRule {
         id: RuleId::new("guards/no-verify"),
         pack: RulePack::Guards,
-        harm: "checks that the repository runs on every commit and push are skipped",
+        harm: "the repository's own checks on commits and pushes are skipped",
         decision: Decision::Deny,
         matches: &[
             shell_example("git commit --no-verify -m x"),

@@ -15,7 +15,7 @@ pub(super) static RULES: &[BuiltinRule] = &[
     BuiltinRule {
         id: RuleId::new("privilege/root-shell"),
         pack: RulePack::Privilege,
-        harm: "a shell with all rights, in which nothing is judged any more",
+        harm: "a root shell, in which no command is judged",
         decision: Decision::Deny,
         matches: &[
             shell_example("sudo su"),
@@ -39,7 +39,7 @@ pub(super) static RULES: &[BuiltinRule] = &[
     BuiltinRule {
         id: RuleId::new("privilege/accounts"),
         pack: RulePack::Privilege,
-        harm: "an account gets more rights or another password",
+        harm: "an account gets more privileges or another password",
         decision: Decision::Deny,
         matches: &[
             shell_example("usermod -aG sudo bob"),
@@ -81,7 +81,7 @@ pub(super) static RULES: &[BuiltinRule] = &[
     BuiltinRule {
         id: RuleId::new("privilege/kernel"),
         pack: RulePack::Privilege,
-        harm: "code enters the kernel, or a container gets the whole machine",
+        harm: "code is loaded into the kernel, or a container gets access to the whole machine",
         decision: Decision::Deny,
         matches: &[
             shell_example("insmod x.ko"),
@@ -105,7 +105,7 @@ pub(super) static RULES: &[BuiltinRule] = &[
     BuiltinRule {
         id: RuleId::new("privilege/persistence"),
         pack: RulePack::Privilege,
-        harm: "something runs, or somebody gets in, after the session is over",
+        harm: "a program keeps running, or someone else gains access, after the session has ended",
         decision: Decision::Deny,
         matches: &[
             shell_example("crontab x"),
@@ -168,7 +168,7 @@ pub(super) static RULES: &[BuiltinRule] = &[
     BuiltinRule {
         id: RuleId::new("privilege/loader"),
         pack: RulePack::Privilege,
-        harm: "other code is loaded into every program that starts",
+        harm: "code is injected into every program that starts",
         decision: Decision::Deny,
         matches: &[
             shell_example("LD_PRELOAD=/tmp/x.so ls"),
@@ -210,7 +210,7 @@ pub(super) static RULES: &[BuiltinRule] = &[
 
 fn root_shell(ctx: &RuleContext<'_>) -> Option<RuleHit> {
     let call = ctx.call()?;
-    let hit = || ctx.deny("would open a shell with all rights; run the one command that needs them");
+    let hit = || ctx.deny("would open a root shell; run the one command that needs them");
     match call.program.as_str() {
         "sudo" | "doas" => {
             let options = CommandOptions::read(
@@ -262,8 +262,9 @@ fn check_accounts(ctx: &RuleContext<'_>) -> Option<RuleHit> {
         "passwd" => !call.has_any(&["-S", "--status"]),
         _ => false,
     };
-    (changes && !call.has_any(&["--help", "-h", "--version"]))
-        .then(|| ctx.deny("would give an account more rights or another password; a person has to do that"))?
+    (changes && !call.has_any(&["--help", "-h", "--version"])).then(|| {
+        ctx.deny("would give an account more privileges or another password; a person has to do that")
+    })?
 }
 
 fn check_setuid(ctx: &RuleContext<'_>) -> Option<RuleHit> {
@@ -308,7 +309,7 @@ fn check_kernel(ctx: &RuleContext<'_>) -> Option<RuleHit> {
             ctx.ask("would change the kernel's settings")
         }
         "nsenter" => ctx.deny("would enter another process's namespaces and so the whole machine"),
-        "chroot" => ctx.ask("would run a command in another root directory with all rights"),
+        "chroot" => ctx.ask("would run a command as root in another root directory"),
         "docker" | "podman" | "nerdctl" if call.has_any(&["run", "create", "exec"]) => {
             let root = call.args.iter().any(|arg| {
                 let text = arg.text();
@@ -360,7 +361,7 @@ fn check_persistence(ctx: &RuleContext<'_>) -> Option<RuleHit> {
         _ => false,
     };
     if by_program {
-        return ctx.deny("would leave a job behind that runs when the session is over; run it now, or let a person install it");
+        return ctx.deny("would leave a job behind that runs after the session has ended; run it now, or let a person install it");
     }
     if let Some(file) = git_call(ctx.script, call).and_then(git::GitCall::included_file) {
         let settings = format!("would let git read settings from `{file}`, by which it runs commands");
@@ -380,7 +381,7 @@ fn check_persistence(ctx: &RuleContext<'_>) -> Option<RuleHit> {
     };
     strictest.or_else(|| {
         ask.then(|| {
-            ctx.ask("would leave something behind that runs, or lets somebody in, when the session is over")
+            ctx.ask("would leave something behind that runs, or gives someone access, after the session has ended")
         })?
     })
 }

@@ -13,7 +13,7 @@ pub(super) static RULES: &[BuiltinRule] = &[
     BuiltinRule {
         id: RuleId::new("guard_disabling/nested-agent"),
         pack: RulePack::GuardDisabling,
-        harm: "another agent is started that no guard holds, or that asks nobody",
+        harm: "another agent is started without a guard or without permission prompts",
         decision: Decision::Ask,
         matches: &[
             shell_example("claude -p x"),
@@ -95,7 +95,7 @@ pub(super) static RULES: &[BuiltinRule] = &[
     BuiltinRule {
         id: RuleId::new("guard_disabling/host-change"),
         pack: RulePack::GuardDisabling,
-        harm: "an agent's host starts other programs, or trusts other folders, from then on",
+        harm: "from then on the agent's CLI starts other programs or trusts other folders",
         decision: Decision::Ask,
         matches: &[
             shell_example("claude mcp add x -- npx -y x"),
@@ -263,7 +263,7 @@ fn nested_agent(ctx: &RuleContext<'_>) -> Option<RuleHit> {
     let call = ctx.call()?;
     if call.is_any_of(&["amplihack"]) {
         return asks_nobody(call).then(|| {
-            ctx.ask("would start another agent that asks nobody; start it with its permissions on")
+            ctx.ask("would start another agent without permission prompts; start it with its permission prompts on")
         })?;
     }
     let (name, args) = started_agent(call)?;

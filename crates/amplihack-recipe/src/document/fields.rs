@@ -8,6 +8,9 @@ use super::tree::{YamlMapEntry, YamlNode, YamlNodeKind};
 use crate::diagnostic::RecipeSourceSpan;
 use crate::model::SpannedField;
 
+/// The kind of the outermost map, for messages.
+pub(super) const RECIPE: &str = "a recipe";
+
 /// Fields that are not taken yet.
 pub(super) struct DocumentFields {
     /// The kind of map, for messages: `a recipe`, `a step`.
@@ -26,7 +29,7 @@ impl DocumentFields {
         what: &'static str,
     ) -> Option<Self> {
         let YamlNodeKind::Map(entries) = &node.kind else {
-            reader.add_error(node.span, format!("{what} has to be a map of fields"));
+            reader.add_error(node.span, format!("{what} must be a map of fields"));
             return None;
         };
         Some(Self { what, span: node.span, entries: entries.clone(), known: Vec::new() })
@@ -89,7 +92,7 @@ impl DocumentFields {
             _ => None,
         };
         if number.is_none() {
-            reader.add_error(entry.value.span, format!("`{name}` has to be a whole number up to {most}"));
+            reader.add_error(entry.value.span, format!("`{name}` must be an integer from 0 to {most}"));
         }
         number
     }
@@ -135,17 +138,17 @@ impl DocumentFields {
                 .filter(|(distance, known)| *distance <= 1 + known.len() / 4)
                 .min();
             let help = match near {
-                Some((_, known)) => Some(format!("did you mean `{known}`?")),
-                None if entry.key == "depends_on" => {
-                    Some("steps run in their order; it is ignored".to_owned())
-                }
-                None => Some("it is ignored; fields for others begin with `x-`".to_owned()),
+                Some((_, known)) => format!("did you mean `{known}`?"),
+                None if entry.key == "depends_on" => "steps run in order, so remove it".to_owned(),
+                None => "remove it, or let its name begin with `x-` if another program reads it".to_owned(),
             };
-            reader.add_warning(
-                entry.key_span,
-                format!("unrecognized field `{}` in {}", entry.key, self.what),
-                help,
-            );
+            let what = format!("unrecognized field `{}` in {}", entry.key, self.what);
+            // A recipe's head has fields for readers; below it every field decides what runs.
+            if near.is_some() || self.what != RECIPE {
+                reader.add_control_warning(entry.key_span, what, Some(help));
+            } else {
+                reader.add_warning(entry.key_span, what, Some(help));
+            }
         }
     }
 }
@@ -183,7 +186,7 @@ pub(super) fn entry_flag(reader: &mut DocumentReader, entry: &YamlMapEntry, name
     };
     if found.is_none() {
         let help = "without quotes";
-        reader.add_error_with_help(entry.value.span, format!("`{name}` has to be true or false"), help);
+        reader.add_error_with_help(entry.value.span, format!("`{name}` must be true or false"), help);
     }
     found
 }

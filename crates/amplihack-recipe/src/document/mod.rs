@@ -21,34 +21,36 @@ pub(crate) const LARGEST: usize = 1_000_000;
 ///
 /// All errors that can be found are given, those of conditions aside, which are kept with their step.
 pub fn parse_recipe(path: &Path, bytes: &[u8]) -> Result<Recipe, Vec<RecipeDiagnostic>> {
+    match parse_partly(path, bytes) {
+        (Some(recipe), errors) if errors.is_empty() => Ok(recipe),
+        (_, errors) => Err(errors),
+    }
+}
+
+/// Reads what can be read of a recipe, and gives the errors beside it. `None`: nothing can be.
+pub(crate) fn parse_partly(path: &Path, bytes: &[u8]) -> (Option<Recipe>, Vec<RecipeDiagnostic>) {
     let source = |text: &str| RecipeSource { path: path.to_owned(), text: text.into() };
     if bytes.len() > LARGEST {
         let what = format!("recipe is too large: {} bytes, max {LARGEST}", bytes.len());
-        return Err(vec![RecipeDiagnostic::error_at(&source(""), RecipeSourceSpan::default(), what)]);
+        return (None, vec![RecipeDiagnostic::error_at(&source(""), RecipeSourceSpan::default(), what)]);
     }
     let text = match std::str::from_utf8(bytes) {
         Ok(text) => text.strip_prefix('\u{feff}').unwrap_or(text),
         Err(error) => {
             let valid = String::from_utf8_lossy(&bytes[..error.valid_up_to()]).into_owned();
             let span = RecipeSourceSpan { start: valid.len(), end: valid.len() };
-            return Err(vec![RecipeDiagnostic::error_at(
-                &source(&valid),
-                span,
-                "the recipe is not UTF-8 from here on",
-            )]);
+            let what = "the recipe is not UTF-8 from here on";
+            return (None, vec![RecipeDiagnostic::error_at(&source(&valid), span, what)]);
         }
     };
     let mut reader = DocumentReader { source: source(text), found: Vec::new() };
     let recipe = match tree::read_tree(&reader.source) {
         Ok(root) => recipe::read_recipe(&mut reader, &root),
-        Err(error) => return Err(vec![error]),
+        Err(error) => return (None, vec![error]),
     };
     let (errors, warnings): (Vec<_>, Vec<_>) =
         reader.found.into_iter().partition(|found| found.severity == RecipeSeverity::Error);
-    match recipe {
-        Some(recipe) if errors.is_empty() => Ok(Recipe { warnings, ..recipe }),
-        _ => Err(errors),
-    }
+    (recipe.map(|recipe| Recipe { warnings, ..recipe }), errors)
 }
 
 /// The source that is being read, and the faults found so far.
@@ -74,6 +76,18 @@ impl DocumentReader {
     fn add_warning(&mut self, span: RecipeSourceSpan, message: impl Into<String>, help: Option<String>) {
         let mut warning = RecipeDiagnostic::warning_at(&self.source, span, message);
         warning.help = help;
+        self.found.push(warning);
+    }
+
+    /// Adds a warning that is an error where every mistake counts.
+    fn add_control_warning(
+        &mut self,
+        span: RecipeSourceSpan,
+        message: impl Into<String>,
+        help: Option<String>,
+    ) {
+        let mut warning = RecipeDiagnostic::warning_at(&self.source, span, message);
+        (warning.help, warning.is_control) = (help, true);
         self.found.push(warning);
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::DocumentReader;
-use super::fields::{DocumentFields, node_text};
+use super::fields::{DocumentFields, RECIPE, node_text};
 use super::scalar::node_value;
 use super::step;
 use super::tree::{YamlNode, YamlNodeKind};
@@ -17,7 +17,7 @@ const METADATA: [&str; 6] =
 
 /// Reads the recipe below `root`; what is wrong is left with the reader.
 pub(super) fn read_recipe(reader: &mut DocumentReader, root: &YamlNode) -> Option<Recipe> {
-    let mut fields = DocumentFields::from_node(reader, root, "a recipe")?;
+    let mut fields = DocumentFields::from_node(reader, root, RECIPE)?;
     let name = fields.take_text(reader, "name");
     match &name {
         Some(name) if name.value.is_empty() => reader.add_error(name.span, "`name` is empty"),
@@ -43,7 +43,7 @@ pub(super) fn read_recipe(reader: &mut DocumentReader, root: &YamlNode) -> Optio
     fields.warn_unknown(reader);
     Some(Recipe {
         source: reader.source.clone(),
-        name: name?.value,
+        name: or_empty(name),
         description,
         version,
         author,
@@ -69,7 +69,7 @@ fn read_checks(reader: &mut DocumentReader, fields: &mut DocumentFields) -> BTre
             "git_repo" => ContextCheck::GitRepo,
             "optional" | "" => ContextCheck::Optional,
             other => {
-                let help = "there are nonempty, path, git_repo, optional".to_owned();
+                let help = "use nonempty, path, git_repo or optional".to_owned();
                 reader.add_warning(
                     rule.span,
                     format!("unknown rule `{other}` for `{}`", entry.key),

@@ -100,7 +100,7 @@ fn read_kind(
     let name = match &wanted {
         Some(wanted) if TYPES.contains(&wanted.value.as_str()) => wanted.value.as_str(),
         Some(wanted) => {
-            let help = "there are bash, agent and recipe, in small letters";
+            let help = "use bash, agent or recipe, in lower case";
             reader.add_error_with_help(wanted.span, format!("unknown step type `{}`", wanted.value), help);
             return None;
         }
@@ -113,7 +113,7 @@ fn read_kind(
     match name {
         "recipe" => {
             if recipe.is_none() {
-                reader.add_warning(span, format!("step `{shown}` runs a recipe and names none"), None);
+                reader.add_warning(span, format!("step `{shown}` is a recipe step without a `recipe`"), None);
             }
             let context =
                 context.iter().map(|entry| (entry.key.clone(), node_argument(&entry.value))).collect();
@@ -121,7 +121,8 @@ fn read_kind(
         }
         "agent" => {
             if prompt.is_none() {
-                reader.add_warning(span, format!("step `{shown}` asks an agent and has no `prompt`"), None);
+                let what = format!("step `{shown}` is an agent step without a `prompt`");
+                reader.add_control_warning(span, what, None);
             }
             let prompt = prompt.map(|text| TextTemplate::parse(&text.value));
             Some(StepKind::Agent { agent, prompt, model, mode, auto_stage })

@@ -166,17 +166,17 @@ fn mistakes() {
             "duplicate field",
         ),
         ("name: x\ntags: one\nsteps: [{id: a, command: x}]", "`tags` has to be a list"),
-        ("name: x\nsteps: [{id: a, command: x, timeout: 1.5}]", "`timeout` has to be a whole number"),
-        ("name: x\nsteps: [{id: a, command: x, timeout: -1}]", "`timeout` has to be a whole number"),
+        ("name: x\nsteps: [{id: a, command: x, timeout: 1.5}]", "`timeout` must be an integer"),
+        ("name: x\nsteps: [{id: a, command: x, timeout: -1}]", "`timeout` must be an integer"),
         ("name: x\nsteps: [{id: a, command: [x]}]", "`command` has to be text"),
-        ("name: x\nsteps: [{id: a, command: x, fatal: 'no'}]", "`fatal` has to be true or false"),
-        ("name: x\nsteps: [a]", "a step has to be a map"),
+        ("name: x\nsteps: [{id: a, command: x, fatal: 'no'}]", "`fatal` must be true or false"),
+        ("name: x\nsteps: [a]", "a step must be a map"),
         ("name: x\ncontext: 5\nsteps: [{id: a, command: x}]", "`context` has to be a map"),
-        ("- a", "a recipe has to be a map"),
+        ("- a", "a recipe must be a map"),
         ("", "the recipe is empty"),
         ("name: x\nsteps:\n  - id: a\n   command: bad", "cannot parse YAML"),
         ("name: x\n---\nname: y", "more than one document"),
-        ("name: x\na: &a [*a]", "an alias inside of what it stands for"),
+        ("name: x\na: &a [*a]", "an alias inside its own anchor"),
         ("? [a]\n: b", "a key has to be text"),
     ] {
         assert!(bad(text).contains(want), "{text}\n{}", bad(text));
@@ -218,9 +218,9 @@ fn unknown_fields() {
         .collect();
     insta::assert_snapshot!(warnings.join("\n"), @r"
     recipe.yaml:6:25: unrecognized field `timout` in a step (did you mean `timeout`?)
-    recipe.yaml:6:36: unrecognized field `retries` in a step (it is ignored; fields for others begin with `x-`)
-    recipe.yaml:6:48: unrecognized field `depends_on` in a step (steps run in their order; it is ignored)
-    recipe.yaml:2:1: unrecognized field `colour` in a recipe (it is ignored; fields for others begin with `x-`)
+    recipe.yaml:6:36: unrecognized field `retries` in a step (remove it, or let its name begin with `x-` if another program reads it)
+    recipe.yaml:6:48: unrecognized field `depends_on` in a step (steps run in order, so remove it)
+    recipe.yaml:2:1: unrecognized field `colour` in a recipe (remove it, or let its name begin with `x-` if another program reads it)
     ");
 }
 

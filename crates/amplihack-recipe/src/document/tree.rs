@@ -146,7 +146,7 @@ impl YamlTreeBuilder<'_> {
             Event::SequenceEnd | Event::MappingEnd => self.close_collection(span)?,
             Event::Alias(anchor) => {
                 let Some(node) = self.anchors.get(&anchor).cloned() else {
-                    return self.fail_at(span, "an alias inside of what it stands for");
+                    return self.fail_at(span, "an alias inside its own anchor");
                 };
                 self.expanded = self.expanded.saturating_add(node.weight);
                 if self.expanded > EXPANDED {

@@ -109,19 +109,12 @@ fn a_mistake_far_below_is_known_before_the_first_step() {
     ]);
     let error = plan(&dir, PlanCompileMode::Strict).unwrap_err();
     insta::assert_snapshot!(local(&dir, &error.to_string()), @r#"
-    error: sub-recipe `gone` not found
-      --> mid.yaml:2:47
-      |
-    2 | steps: [{id: r, recipe: low}, {id: s, recipe: gone}, {id: t, recipe: broken}]
-      |                                               ^^^^
-      = searched DIR
-
     error: unknown step type `skill`
       --> broken.yaml:2:23
       |
     2 | steps: [{id: a, type: skill}]
       |                       ^^^^^
-      = there are bash, agent and recipe, in small letters
+      = use bash, agent or recipe, in lower case
 
     error: condition of step `three`: unexpected character: '='
       --> low.yaml:7:29
@@ -129,6 +122,13 @@ fn a_mistake_far_below_is_known_before_the_first_step() {
     7 |     condition: "ok && count = 3"
       |                             ^
       = equality is `==`
+
+    error: sub-recipe `gone` not found
+      --> mid.yaml:2:47
+      |
+    2 | steps: [{id: r, recipe: low}, {id: s, recipe: gone}, {id: t, recipe: broken}]
+      |                                               ^^^^
+      = searched DIR
     "#);
     let plan = plan(&dir, PlanCompileMode::AsPredecessor).unwrap();
     let targets: Vec<_> = plan.recipes[1].steps.iter().map(|step| step.target.clone().unwrap()).collect();
@@ -170,7 +170,7 @@ fn what_is_odd() {
         .map(|found| format!("{} ({})", found.to_line(), found.help.as_deref().unwrap_or("")))
         .collect();
     insta::assert_snapshot!(local(&dir, &warnings.join("\n")), @r#"
-    top.yaml:3:1: unrecognized field `color` in a recipe (it is ignored; fields for others begin with `x-`)
+    top.yaml:3:1: unrecognized field `color` in a recipe (remove it, or let its name begin with `x-` if another program reads it)
     top.yaml:5:20: agent `ns:gone` not found: the step runs without a system prompt (searched .claude/agents, amplifier-bundle/agents, src/amplihack/amplifier-bundle/agents, src/amplihack/.claude/agents)
     top.yaml:5:10: step `a`: nothing sets `task_descripton`; its placeholder is empty (did you mean `task_description`?)
     top.yaml:6:10: step `b`: nothing sets `never`; its placeholder is empty ()

@@ -101,7 +101,7 @@ const NO_REENTRY: &str = "You are one step of a recipe that is already running. 
                               workflows or orchestrators, and do not launch further agents unless the step says so.";
 
 /// The end of each prompt by the predecessor's door.
-const ALONE: &str = "\n\nWork on your own: nobody can answer questions. Decide, and say what you decided.";
+const ALONE: &str = "\n\nWork on your own: nobody can answer questions. Decide, and report what you decided.";
 
 /// Interval between looks at the usage that an agent does not report in its stream.
 const LOOK: Duration = Duration::from_millis(200);
@@ -204,7 +204,7 @@ fn answer_from_output(
         match end.exit {
             Some(exit) if exit.is_success() => None,
             Some(exit) => Some(format!("agent step failed: {who} failed (exit {}, {exit})", exit.code())),
-            None => Some(format!("agent step failed: the end of {who} is not known")),
+            None => Some(format!("agent step failed: it is unknown how {who} ended")),
         }
     };
     let kind = if end.timed_out || !says_rate_limit(&end.error, &end.output) {

@@ -62,7 +62,7 @@ pub enum ExecuteError {
     #[error(transparent)]
     Run(#[from] RecipeRunError),
     /// Somebody else is at it.
-    #[error("the run {run} is somebody else's now: {source}")]
+    #[error("the run {run} is being resumed by another process: {source}")]
     Locked {
         /// The run.
         run: String,

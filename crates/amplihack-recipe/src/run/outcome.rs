@@ -51,7 +51,9 @@ fn failure_reason(step: &RecipeStep, end: &ScriptOutput) -> Option<String> {
             "Command was killed by signal {signal} ({})",
             crate::signal::signal_name(signal).unwrap_or("another signal")
         )),
-        None => Some("Command's end is not known: what watched over it was killed".to_owned()),
+        None => {
+            Some("it is unknown how the command ended: the process that watched it was killed".to_owned())
+        }
     }
 }
 

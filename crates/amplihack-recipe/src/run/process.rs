@@ -136,7 +136,7 @@ pub(super) async fn run_program(
     let cwd = &program.directory;
     if !cwd.is_dir() {
         let error =
-            format!("the working directory {} is no directory; check working_dir and -C", cwd.display());
+            format!("the working directory {} is not a directory; check working_dir and -C", cwd.display());
         return TaskResult::NotStarted(error).into();
     }
     let spec = StepSpec { program, spool: &world.spool, name, timeout, grace: world.grace };
@@ -187,7 +187,7 @@ fn read_outputs(record: Option<StepRecord>, timed_out: bool, outputs: &[SpooledF
         ))
     };
     match read() {
-        Err(error) => TaskResult::NotStarted(format!("the step's output cannot be read back: {error}")),
+        Err(error) => TaskResult::NotStarted(format!("the step's output could not be read: {error}")),
         Ok((output, error, warnings)) => TaskResult::Script(ScriptOutput {
             exit: record.map(|record| record.exit),
             timed_out,

@@ -65,7 +65,7 @@ impl Client {
     pub(crate) fn amplihack_home(&self) -> Result<PathBuf, RemoteError> {
         self.process.amplihack_home().ok_or_else(|| {
             invalid_input(
-                "neither AMPLIHACK_HOME nor HOME is an absolute path, so nothing can be kept; set one",
+                "nothing can be recorded: neither AMPLIHACK_HOME nor HOME is an absolute path; set one of them",
             )
         })
     }

@@ -75,7 +75,7 @@ impl Client {
             }
             Err(error) => {
                 let hint =
-                    format!("the session goes on; see it again: amplihack remote output {id} --follow");
+                    format!("the session continues; show it again: amplihack remote output {id} --follow");
                 return Err(error.with_fact("session_id", &id).with_fact("hint", hint));
             }
         };

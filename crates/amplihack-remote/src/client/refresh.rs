@@ -123,7 +123,7 @@ impl Client {
         }
         for change in &changes {
             if let RemoteStateChange::MayCost(name, why) = change {
-                self.report_progress(&format!("{name} may cost money, and nobody knows: {why}"));
+                self.report_progress(&format!("{name} may cost money, and its state is unknown: {why}"));
             }
         }
         Ok(changes)

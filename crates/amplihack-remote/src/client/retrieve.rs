@@ -147,7 +147,7 @@ impl Client {
             None
         } else {
             let private = tempfile::tempdir().map_err(|error| {
-                RemoteError::Transfer(format!("there is no place for the results: {error}").into())
+                RemoteError::Transfer(format!("the results could not be stored: {error}").into())
             })?;
             room_for(collected.bytes, private.path()).map_err(|error| add_recovery_hint(error, id))?;
             let bundle = private.path().join("results.bundle");
@@ -246,8 +246,9 @@ impl Client {
         if self.backend == Some(Backend::Azlin) {
             let listed = self.azlin_cli(ground.azlin_runner()).list_machines().await?;
             for name in unknown_machines(&listed, &ground.read_state()?) {
-                let why =
-                    format!("nobody here knows it, and it costs money; delete it: azlin kill {name} --force");
+                let why = format!(
+                    "it is not recorded here, and it costs money; delete it: azlin kill {name} --force"
+                );
                 swept.kept.insert(name, why);
             }
         }

@@ -111,7 +111,7 @@ impl Client {
         match self.place_sessions(&ground, &job).await? {
             Some((ids, outcomes)) => build_rows(&ground, &job.prompts, &ids, outcomes),
             None => self.made_before(&ground, &options)?.ok_or_else(|| {
-                RemoteError::Execution("the sessions of the idempotency key are gone again".into())
+                RemoteError::Execution("the sessions of the idempotency key no longer exist".into())
             }),
         }
     }
@@ -385,7 +385,7 @@ impl Client {
                 Some(work) if !work.client.is_alive() => self.refresh_ground(ground).await.map(|_| ())?,
                 Some(_) if tokio::time::Instant::now() > until => {
                     return Err(RemoteError::Provisioning(
-                        format!("{name} is being made for half an hour").into(),
+                        format!("{name} has been in creation for half an hour").into(),
                     ));
                 }
                 Some(_) => {}

@@ -134,7 +134,7 @@ impl Client {
                 }
                 Err(error @ RemoteError::SessionNotFound { .. }) => return Err(if_removed(error, &record)),
                 Err(error) if !may_answer_later(&error) || heard.elapsed() > SILENCE => {
-                    let hint = format!("go on with: amplihack remote output {id} --follow --from {from}");
+                    let hint = format!("continue with: amplihack remote output {id} --follow --from {from}");
                     return Err(error.with_fact("hint", hint));
                 }
                 Err(_) => tokio::time::sleep(AGAIN).await,
@@ -269,7 +269,7 @@ pub(super) fn removed_error(record: &SessionRecord) -> RemoteError {
         }
         None => (", and its work was never brought home", None),
     };
-    let context = ErrorContext::new(format!("{id} is on {vm_name} no more{why}"));
+    let context = ErrorContext::new(format!("{id} is no longer on {vm_name}{why}"));
     let context =
         context.with_fact("session_id", id).with_fact("host", vm_name).with_fact("reason", "removed");
     RemoteError::Execution(match hint {

@@ -30,7 +30,7 @@ pub(super) async fn known_commits(
         return Ok(Vec::new());
     }
     let arguments = ["cat-file", "--batch-check=%(objecttype) %(objectname)"];
-    let what = "look for what the far side has";
+    let what = "list the commits that the machine has";
     let said = repository.git.run_with_stdin(what, arguments, join_lines(have), 1024 * 1024).await?;
     let said = String::from_utf8_lossy(&said);
     let mut known: Vec<String> =

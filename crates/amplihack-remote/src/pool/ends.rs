@@ -16,7 +16,7 @@ impl RemoteState {
         let record = self.session_mut(id)?;
         let status = record.session.status;
         if status.is_final() || record.phase.is_none_or(|now| now == StartPhase::Queued) {
-            let message = format!("session '{id}' cannot go on: it is {status} or has no machine");
+            let message = format!("session '{id}' cannot continue: it is {status} or has no machine");
             return Err(RemoteError::Validation(ErrorContext::new(message).with_fact("session_id", id)));
         }
         record.phase = record.phase.max(Some(phase));

@@ -189,13 +189,13 @@ impl ReconcileStep<'_> {
                 self.tell_end(id)?;
             }
             FarState::Lost if far.started.is_none() => {
-                self.lose_session(id, "its scheduler has its job no more, and it never began: it was cancelled, or a node failed")?;
+                self.lose_session(id, "the scheduler no longer has its job, which never began: it was cancelled, or a node failed")?;
             }
             FarState::Lost => {
                 self.mark_begun(id, far.started)?;
                 self.lose_session(
                     id,
-                    "its runner is gone and wrote down no end: power was lost, or everything was killed",
+                    "its runner ended without recording an end: the machine lost power, or every process was killed",
                 )?;
             }
         }

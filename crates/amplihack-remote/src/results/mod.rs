@@ -171,7 +171,7 @@ async fn check_objects(git: &RemoteGit, bundle: &Path) -> Result<(), ErrorContex
     let more = [("GIT_OBJECT_DIRECTORY", private.path().as_os_str())];
     let words = ["index-pack", "--stdin", "--fix-thin", "--strict"];
     git.run_with_file("look at the results", words, pack, &more).await.map(drop).map_err(|error| {
-        let hint = "do not take them: somebody made them by hand; nothing was changed here";
+        let hint = "do not take them: they were created by hand; nothing was changed here";
         error.with_fact("reason", "unsound").with_fact("hint", hint)
     })
 }

@@ -153,7 +153,7 @@ pub const ROWS: &[PrintedJson] = &[
     row(&["policy", "test"], JSON, "policy-test"),
     row(&["policy", "list"], JSON, "policy-list"),
     row(&["policy", "export"], JSON, "policy-export"),
-    row(&["audit", "show"], JSON, "audit-show"),
+    PrintedJson { unless: &["--follow"], ..row(&["audit", "show"], JSON, "audit-show") },
     row(&["audit", "verify"], JSON, "audit-verify"),
     program("amplihack", &["hook"], "hook"),
     program("amplihack-hooks", &[], "hook"),

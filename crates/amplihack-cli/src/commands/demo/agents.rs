@@ -7,6 +7,7 @@ use amplihack_probe::guard_proof::ForbiddenCall;
 use comfy_table::{Table, presets};
 
 use super::{DemoContext, result_mark};
+use crate::commands::fit_terminal;
 use crate::ui::{self, CommandFailure};
 
 /// Shows the main job on every agent found. Returns whether everything held.
@@ -94,6 +95,7 @@ fn steps_text(shown: &DemoFindings) -> String {
 fn summary_table(rows: &[DemoAgentRow<'_>]) -> String {
     let mut table = Table::new();
     table.load_style(presets::UTF8_FULL_CONDENSED);
+    fit_terminal(&mut table);
     table.set_header([
         "agent",
         "version",

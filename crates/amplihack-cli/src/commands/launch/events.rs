@@ -4,7 +4,7 @@ use amplihack_config::env::Env;
 use amplihack_launcher::{EventOptions, LaunchHosting, LaunchPlan, LaunchStreams, start_events};
 use amplihack_session::RunReport;
 
-use super::show_notices;
+use super::{explain_end, show_notices};
 use crate::cli::OutputFormat;
 use crate::commands::{build_runtime, telemetry};
 use crate::ui::{self, CommandFailure, json_line};
@@ -43,6 +43,7 @@ pub(super) fn run_events(
         show_agent_stderr(&report.end.stderr.bytes);
     }
     show_notices(&report.notices);
+    explain_end(&report.end, streams.deadlines);
     telemetry::report_run(&session, env);
     Ok(report.end.code())
 }

@@ -15,10 +15,11 @@ pub(crate) fn list_pending(env: &Env) -> Result<u8, CommandFailure> {
     for (_, call) in once::pending_calls(env)? {
         let _ = writeln!(out, "{}  in {}:\n  {}", call.id, call.cwd, call.command.escape_debug());
     }
-    if out.is_empty() {
-        out.push_str("no call is stopped\n");
+    let is_empty = out.is_empty();
+    ui::print_data(if is_empty { "no call is stopped\n" } else { &out })?;
+    if !is_empty {
+        ui::print_note("hint", "allow one of them once: amplihack policy allow-once ID");
     }
-    ui::print_data(&out)?;
     Ok(0)
 }
 
@@ -30,7 +31,7 @@ pub(crate) fn allow_call_once(id: &str, env: &Env) -> Result<u8, CommandFailure>
         ui::print_note("warning", format!("the audit could not be written: {why}"));
     }
     ui::print_data(&format!(
-        "within {} minutes this goes through once, in {}:\n  {}\n",
+        "allowed once, within the next {} minutes, in {}:\n  {}\n",
         GRANTED_FOR.as_secs() / 60,
         call.cwd,
         call.command.escape_debug()
@@ -42,10 +43,7 @@ pub(crate) fn allow_call_once(id: &str, env: &Env) -> Result<u8, CommandFailure>
 fn refuse_agents(env: &Env) -> Result<(), CommandFailure> {
     let Some(mark) = once::session_mark(env) else { return Ok(()) };
     Err(CommandFailure::permission_denied(
-        format!(
-            "only a person may allow a call, and {} says that this is an agent's session",
-            mark.display()
-        ),
-        "run it in a terminal of your own",
+        format!("only you can allow a call, and {} shows that this is an agent session", mark.display()),
+        "run it in your own terminal",
     ))
 }

@@ -25,9 +25,9 @@ pub(crate) enum PolicyCommand {
     Pending,
     /// Allow a stopped call once, within ten minutes; only outside of agent sessions
     AllowOnce {
-        /// The id that `amplihack policy pending` shows
+        /// The id of the call; without it, the calls that can be allowed are listed
         #[arg(value_name = "ID")]
-        id: String,
+        id: Option<String>,
     },
 }
 
@@ -94,7 +94,7 @@ pub(crate) struct PolicyListArgs {
 #[derive(Debug, Args)]
 pub(crate) struct PolicyExportArgs {
     /// The agent: claude, codex, copilot or amp
-    #[arg(long = "for", value_name = "AGENT", value_parser = parse_policy_agent)]
+    #[arg(long, visible_alias = "for", value_name = "AGENT", value_parser = parse_policy_agent)]
     pub agent: AgentBinary,
     /// Print JSON with the rules, where they belong and what they do not stop
     #[arg(long)]
@@ -102,7 +102,7 @@ pub(crate) struct PolicyExportArgs {
 }
 
 fn parse_policy_agent(name: &str) -> Result<AgentBinary, String> {
-    name.parse().map_err(|_| "no agent of that name; use one of claude, codex, copilot, amp".to_owned())
+    name.parse().map_err(|_| "unknown agent; use one of claude, codex, copilot, amp".to_owned())
 }
 
 impl PolicyCommand {
@@ -124,7 +124,7 @@ pub(super) fn single_word<'w>(words: &'w [OsString], verb: &str) -> Result<&'w [
     match words {
         [script] => Ok(script.as_encoded_bytes()),
         words => Err(CommandFailure::bad_usage(
-            format!("the command is one argument, and here are {}", words.len()),
+            format!("the command must be one argument, but {} were given", words.len()),
             format!("quote it: amplihack policy {verb} 'git push --force'"),
         )),
     }

@@ -79,7 +79,7 @@ impl BatchLines {
                 Ok(Some(whole)) => {
                     self.number += 1;
                     if !whole {
-                        let why = format!("the line is longer than {MAX_LINE} bytes");
+                        let why = format!("the line exceeds {MAX_LINE} bytes");
                         return Some(Ok((self.number, Err(why))));
                     }
                     if !line.trim_ascii().is_empty() {

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::args::{ExplainArgs, single_word};
 use super::policies::{DirectoryPolicies, as_json};
-use crate::ui::{self, CommandFailure};
+use crate::ui::{self, CommandFailure, TonedPart, WordTone};
 
 /// Scripts of more lines are shown only where something is underlined.
 const WHOLE_LINES: usize = 20;
@@ -26,7 +26,7 @@ pub(crate) fn explain_command(args: &ExplainArgs, env: &Env) -> Result<u8, Comma
     if args.json {
         ui::print_data(&format!("{:#}\n", detailed_json(&explanation)))?;
     } else {
-        ui::print_data(&explanation_text(&String::from_utf8_lossy(script), &explanation))?;
+        ui::print_colored(&explanation_text(&String::from_utf8_lossy(script), &explanation), verdict_tone)?;
     }
     Ok(0)
 }
@@ -59,6 +59,16 @@ fn detailed_json(explanation: &VerdictExplanation) -> Value {
         .collect();
     answer["undecided"] = json!(explanation.undecided);
     answer
+}
+
+/// The verdict's decision, and titles.
+fn verdict_tone(line: &str) -> TonedPart {
+    if matches!(line, "commands" | "rules") {
+        return Some((0..line.len(), WordTone::Title));
+    }
+    let word = line.strip_prefix("verdict: ")?.split(' ').next()?;
+    let start = "verdict: ".len();
+    Some((start..start + word.len(), ui::decision_tone(word)?))
 }
 
 fn explanation_text(script: &str, explanation: &VerdictExplanation) -> String {

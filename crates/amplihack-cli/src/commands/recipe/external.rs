@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use amplihack_config::agent_binary::{AgentBinary, ENV_VAR, SystemLiveness, resolve_in};
+use amplihack_config::LayeredConfig;
+use amplihack_config::agent_binary::{AgentBinary, ENV_VAR};
 use amplihack_config::env::Env;
 use amplihack_config::launcher_context::new_session_id;
 use amplihack_recipe::bridge::{
@@ -15,7 +16,7 @@ use amplihack_sys::error::ExitKind;
 use serde_json::json;
 
 use super::{RecipeProgressFormat, RecipeRunArgs, ResultFormat, yaml};
-use crate::commands::current_dir;
+use crate::commands::{choose_agent, current_dir};
 use crate::ui::{self, CommandFailure};
 
 /// The word for "look for the runner".
@@ -29,9 +30,8 @@ pub(super) fn run_external(args: &RecipeRunArgs, runner: &Path, env: &Env) -> Re
         .map_err(|error| CommandFailure::bad_usage(error.to_string(), "see `amplihack recipe run --help`"))?;
     let cwd = here.join(&args.working_dir);
     let mut env = env.clone();
-    let agent = args
-        .agent
-        .unwrap_or_else(|| resolve_in(&cwd, &env, &SystemLiveness::new(&env), jiff::Timestamp::now()).agent);
+    let config = LayeredConfig::load(&env, &cwd, &[])?;
+    let agent = args.agent.unwrap_or_else(|| choose_agent(&cwd, &env, &config));
     let agent = if amplihack_sys::sabotage::is_active("copilot-agent-variable") {
         AgentBinary::Claude
     } else {
@@ -40,7 +40,7 @@ pub(super) fn run_external(args: &RecipeRunArgs, runner: &Path, env: &Env) -> Re
     env.set_variable(ENV_VAR, agent.name());
     let recipe = args.recipe.as_deref().unwrap_or_default();
     let id = new_session_id()
-        .map_err(|error| CommandFailure::from_io_error("no id for the run could be made", &error))?;
+        .map_err(|error| CommandFailure::from_io_error("an id for the run could not be generated", &error))?;
     let request = RunnerBridgeRequest {
         context: given.to_texts(),
         recipe_dirs: args.recipe_dir.iter().map(|dir| here.join(dir)).collect(),

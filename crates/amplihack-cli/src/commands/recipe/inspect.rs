@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use amplihack_config::env::Env;
+use amplihack_recipe::diagnostic::RecipeSeverity;
 use amplihack_recipe::plan::{PlanCompileMode, compile_plan, describe_plan};
 use amplihack_sys::error::ExitKind;
 use serde_json::{Value, json};
@@ -84,10 +85,15 @@ pub(super) fn validate_recipe(args: &LookArgs, env: &Env) -> Result<u8, CommandF
             Ok(0)
         }
         Err(error) if args.json && !error.diagnostics().is_empty() => {
-            let errors: Vec<String> = error.diagnostics().iter().map(ToString::to_string).collect();
-            ui::print_data(&json_line(
-                &json!({ "recipe": args.recipe, "valid": false, "errors": errors, "warnings": [] }),
-            )?)?;
+            let (errors, warnings): (Vec<_>, Vec<_>) =
+                error.diagnostics().iter().partition(|found| found.severity == RecipeSeverity::Error);
+            let texts = |found: Vec<_>| found.into_iter().map(ToString::to_string).collect::<Vec<String>>();
+            ui::print_data(&json_line(&json!({
+                "recipe": args.recipe,
+                "valid": false,
+                "errors": texts(errors),
+                "warnings": texts(warnings),
+            }))?)?;
             Ok(ExitKind::Failed.code())
         }
         Err(error) => Err(compile_failure(&error)),

@@ -57,11 +57,11 @@ fn resolve_target(argument: &str) -> Result<(String, PathBuf), CommandFailure> {
 }
 
 fn unusable_name(argument: &str, hint: &str) -> CommandFailure {
-    CommandFailure::bad_usage(format!("{argument:?} cannot be a recipe"), hint)
+    CommandFailure::bad_usage(format!("{argument:?} cannot be used as a recipe's name"), hint)
 }
 
 fn already_exists(path: &Path) -> CommandFailure {
-    let hint = "take another name, or remove it first";
+    let hint = "choose another name, or remove the file first";
     CommandFailure::new(
         "recipe_exists",
         format!("{} is there already", path.display()),

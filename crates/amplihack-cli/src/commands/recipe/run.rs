@@ -8,10 +8,11 @@ use std::time::Duration;
 use amplihack_agent::event::UsageTotals;
 use amplihack_agent::{AgentBinary, PermissionLevel, agent_profile};
 use amplihack_config::LayeredConfig;
-use amplihack_config::agent_binary::{SystemLiveness, resolve_in};
+
 use amplihack_config::env::Env;
 use amplihack_config::launcher_context::new_session_id;
 use amplihack_launcher::budget::{RunBudget, TokenPrices, count_tokens};
+use amplihack_launcher::discover::ChosenAgent;
 use amplihack_launcher::doctor::requested_delivery;
 use amplihack_launcher::own_program;
 use amplihack_orchestration::AutoError;
@@ -20,6 +21,7 @@ use amplihack_recipe::bridge::RunnerNotice;
 use amplihack_recipe::context::RecipeContext;
 use amplihack_recipe::inputs::RecipeInputs;
 use amplihack_recipe::journal::{RecipeRunEntry, RecordedRecipeRun, runs_directory as journal_runs};
+use amplihack_recipe::model::StepKind;
 use amplihack_recipe::plan::{Plan, PlanCompileMode, compile_plan};
 use amplihack_recipe::progress::{ProgressLines, ProgressObjects};
 use amplihack_recipe::result::{RunResult, render_report};
@@ -118,9 +120,12 @@ fn prepare_run(args: &RecipeRunArgs, env: &Env, here: &Path) -> Result<PreparedR
             &error,
         )
     })?;
-    let agent = args
-        .agent
-        .unwrap_or_else(|| resolve_in(&cwd, env, &SystemLiveness::new(env), jiff::Timestamp::now()).agent);
+    let config = LayeredConfig::load(env, &cwd, &[])?;
+    let chosen = match args.agent {
+        Some(agent) => ChosenAgent { agent, instead_of: None },
+        None => ChosenAgent::find_here(&cwd, env, &config),
+    };
+    let agent = chosen.agent;
     let agent =
         if amplihack_sys::sabotage::is_active("routing-recipe-agent") { AgentBinary::DEFAULT } else { agent };
     let recipe_dirs = args.recipe_dir.iter().map(|dir| here.join(dir)).collect();
@@ -141,8 +146,12 @@ fn prepare_run(args: &RecipeRunArgs, env: &Env, here: &Path) -> Result<PreparedR
     let entry = discovery.find_entry(name, here).map_err(|error| not_found(&error.to_string()))?;
     let plan = compile_plan(&entry, &discovery, PlanCompileMode::Strict, &given.input_names())
         .map_err(|error| compile_failure(&error))?;
+    let mut steps = plan.recipes.iter().flat_map(|planned| &planned.recipe.steps);
+    if chosen.instead_of.is_some() && steps.any(|step| matches!(step.kind, StepKind::Agent { .. })) {
+        ui::print_note("note", chosen);
+    }
     let run_id = new_session_id()
-        .map_err(|error| CommandFailure::from_io_error("no id for the run could be made", &error))?;
+        .map_err(|error| CommandFailure::from_io_error("an id for the run could not be generated", &error))?;
     Ok(PreparedRecipeRun {
         asked,
         given,
@@ -166,19 +175,19 @@ fn prepare_resume(
     check_resumable(&found)?;
     let lock = resume::lock_run(&found.directory).map_err(|error| match error {
         LockError::Busy { .. } => failed(
-            format!("the run {} is somebody else's now: {error}", found.header.run_id),
-            "wait for the end of the other resume",
+            format!("the run {} is being resumed by another process: {error}", found.header.run_id),
+            "wait until it has ended",
         ),
-        other => failed(other.to_string(), "begin it anew with `amplihack recipe run`"),
+        other => failed(other.to_string(), "start it again with `amplihack recipe run`"),
     })?;
     // Another resume may have had it in between.
     let run = RecordedRecipeRun::read(&found.directory)
-        .map_err(|error| failed(error.to_string(), "begin it anew with `amplihack recipe run`"))?
+        .map_err(|error| failed(error.to_string(), "start it again with `amplihack recipe run`"))?
         .unwrap_or(found);
     check_resumable(&run)?;
     let (asked, given, plan) = recorded_plan(&run, env)?;
     let survivors = resume::end_leftovers(&run, config.stop_grace()).map_err(|error| {
-        CommandFailure::from_io_error("what the dead runner left could not be ended", &error)
+        CommandFailure::from_io_error("processes left by the earlier, dead runner could not be ended", &error)
     })?;
     if !survivors.is_empty() {
         let names: Vec<String> = survivors.iter().map(ToString::to_string).collect();
@@ -210,8 +219,7 @@ fn print_recorded_result(
     let (id, cwd) = (run.header.run_id.clone(), run.header.cwd.clone());
     let result = replay_run(plan, run_settings(&asked, id, cwd, completed_steps(run, env)?), context)
         .ok_or_else(|| {
-            let message =
-                format!("the journal of the run {} does not have every step's end", run.header.run_id);
+            let message = format!("the journal of the run {} is incomplete", run.header.run_id);
             CommandFailure::new(
                 "journal_damaged",
                 message,
@@ -233,12 +241,12 @@ fn recorded_plan(
     let header = &run.header;
     let id = &header.run_id;
     let asked: RecipeRunRequest = serde_json::from_value(header.asked.clone()).map_err(|_| {
-        let message = format!("the run {id} was begun by another command, or another version");
-        failed(message, "begin it anew with `amplihack recipe run`")
+        let message = format!("the run {id} was started by another command, or by another version");
+        failed(message, "start it again with `amplihack recipe run`")
     })?;
     let given = run
         .load_inputs()
-        .map_err(|error| failed(error.to_string(), "begin it anew with `amplihack recipe run`"))?;
+        .map_err(|error| failed(error.to_string(), "start it again with `amplihack recipe run`"))?;
     let discovery = recipe_discovery(env, &header.cwd, &header.cwd, &asked.recipe_dirs);
     let plan = compile_plan(&header.recipe, &discovery, PlanCompileMode::Strict, &given.input_names())
         .map_err(|error| compile_failure(&error))?;
@@ -247,7 +255,7 @@ fn recorded_plan(
         let message = format!("{} is not as it was when the run {id} began", path.display());
         return Err(failed(
             message,
-            "put it back, or begin a new run; `amplihack recipe runs show` has what was done",
+            "put it back, or start a new run; `amplihack recipe runs show` has what was done",
         ));
     }
     Ok((asked, given, plan))
@@ -306,12 +314,7 @@ fn start_run(
     let PreparedRecipeRun { asked, given, lock, entry, cwd, run_id, done, plan } = wanted;
     let limit = u64::from(config.max_depth());
     let deep = check_depth(env, limit).map_err(|error| {
-        CommandFailure::new(
-            "too_deep",
-            error.to_string(),
-            "a recipe that starts itself never ends",
-            ExitKind::Failed,
-        )
+        CommandFailure::new("too_deep", error.to_string(), "a recipe cannot start itself", ExitKind::Failed)
     })?;
     let name = plan.root().recipe.name.clone();
     let show = args.progress == RecipeProgressFormat::Lines;
@@ -385,7 +388,7 @@ fn start_run(
         bounds: Some(Rc::clone(&bounds)),
     };
     let result = execute_run(execution, &mut seen).map_err(|error| {
-        let hint = "mend that; `amplihack recipe runs list` shows whether there is a run to go on with";
+        let hint = "fix the cause; `amplihack recipe runs list` shows runs that can be resumed";
         CommandFailure::new("run_failed", error.to_string(), hint, ExitKind::Failed)
     })?;
     let bound = bounds.ended_by().filter(|_| !result.success);
@@ -395,7 +398,7 @@ fn start_run(
     if !result.success && kept {
         ui::print_note(
             "hint",
-            format!("`amplihack recipe run --resume {run_id}` goes on with what is not done"),
+            format!("`amplihack recipe run --resume {run_id}` continues with the unfinished steps"),
         );
     }
     Ok(code)

@@ -50,7 +50,7 @@ pub(super) fn run_runs_command(command: RunsCommand, env: &Env) -> Result<u8, Co
 fn recorded_runs(env: &Env) -> Result<Vec<RecordedRecipeRun>, CommandFailure> {
     let home = env.amplihack_home().ok_or_else(|| {
         CommandFailure::bad_input(
-            "neither AMPLIHACK_HOME nor HOME is an absolute path, so no run is kept; set one",
+            "no run can be recorded: neither AMPLIHACK_HOME nor HOME is an absolute path; set one of them",
         )
     })?;
     let (runs, errors) = journal::recorded_runs(&home);

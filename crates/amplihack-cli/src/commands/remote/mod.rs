@@ -189,7 +189,7 @@ fn kill_session(client: &Client, args: KillArgs) -> Result<u8, CommandFailure> {
         if killed.remote_kill_attempted && !killed.remote_kill_succeeded {
             ui::print_note(
                 "warning",
-                format_args!("{} did not answer: what runs there goes on", killed.session.vm_name),
+                format_args!("{} did not answer; its sessions continue", killed.session.vm_name),
             );
         }
     }
@@ -237,7 +237,7 @@ fn wait_sessions(client: &Client, args: WaitArgs) -> Result<u8, CommandFailure> 
         ui::print_visible(&waited.sessions.iter().map(render::session_end).collect::<String>())?;
     }
     if waited.timed_out {
-        ui::print_note("error", "the time is over, and not all sessions have ended");
+        ui::print_note("error", "the time given by --timeout has passed, and not all sessions have ended");
         return Ok(5);
     }
     let good = |session: &Session| session.exit_code == Some(0);

@@ -7,14 +7,16 @@ use std::io::{self, Write as _};
 use amplihack_agent::RunOutcome;
 use amplihack_export::make_visible;
 use amplihack_remote::{
-    HostReport, IntegrationSummary, KillResult, ListRow, PoolVm, RemoteStatus, Session, StartReport,
-    SweepReport, WorkflowResult,
+    HostReport, IntegrationSummary, KillResult, ListRow, PoolVm, RemoteStatus, Session, SessionStatus,
+    StartReport, SweepReport, WorkflowResult,
 };
 use amplihack_secrets::redact_credentials;
 use jiff::Timestamp;
 
 use crate::ui;
 
+/// Columns of the table of sessions, where the terminal has them.
+const WIDTH: usize = 120;
 /// Maximum number of characters of a prompt that are shown.
 const PROMPT: usize = 50;
 
@@ -23,19 +25,30 @@ pub(super) fn session_table(rows: &[ListRow], now: Timestamp) -> String {
     if rows.is_empty() {
         return "No remote sessions found.\n".to_owned();
     }
-    let mut text =
-        format!("{:<30}{:<32}{:<10}{:<8}PROMPT\n{}\n", "SESSION", "VM", "STATUS", "AGE", "-".repeat(120));
+    // On a narrow terminal the machines' column is as wide as it has to be, and prompts get what is left.
+    let width = ui::stdout_width().filter(|width| *width < WIDTH);
+    let machines = rows.iter().map(|row| row.session.vm_name.chars().count()).max().unwrap_or_default();
+    let machines = if width.is_some() { machines.clamp(2, 30) + 2 } else { 32 };
+    let room = width.map_or(PROMPT, |width| width.saturating_sub(48 + machines).clamp(10, PROMPT));
+    let mut text = format!(
+        "{:<30}{:<machines$}{:<10}{:<8}PROMPT\n{}\n",
+        "SESSION",
+        "VM",
+        "STATUS",
+        "AGE",
+        "-".repeat(width.unwrap_or(WIDTH))
+    );
     for row in rows {
         let session = &row.session;
         let condition = row.condition.map(|condition| format!("({condition}) ")).unwrap_or_default();
         let _ = writeln!(
             text,
-            "{:<30}{:<32}{:<10}{:<8}{condition}{}",
+            "{:<30}{:<machines$}{:<10}{:<8}{condition}{}",
             session.session_id,
             session.vm_name,
             session.status,
             format_age(session.created_at, now),
-            shorten_prompt(&session.prompt),
+            shorten_text(&session.prompt, room),
         );
     }
     let _ = writeln!(text, "\nTotal: {} session(s)", rows.len());
@@ -50,9 +63,13 @@ fn format_age(then: Timestamp, now: Timestamp) -> String {
 
 /// The beginning of a prompt, on one line, without what a terminal would obey.
 pub(super) fn shorten_prompt(prompt: &str) -> String {
+    shorten_text(prompt, PROMPT)
+}
+
+fn shorten_text(prompt: &str, most: usize) -> String {
     let clean: String = prompt.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     let clean = clean.trim();
-    match clean.char_indices().nth(PROMPT) {
+    match clean.char_indices().nth(most) {
         Some((end, _)) => format!("{}...", &clean[..end]),
         None => clean.to_owned(),
     }
@@ -135,6 +152,12 @@ pub(super) fn session_log(session: &Session, text: &str) -> String {
 pub(super) fn kill_result(killed: &KillResult) -> String {
     let Session { session_id: id, status, vm_name, .. } = &killed.session;
     match (killed.remote_kill_succeeded, killed.remote_kill_attempted) {
+        // It ended by itself, before the kill or meanwhile.
+        _ if matches!(status, SessionStatus::Completed | SessionStatus::Failed)
+            && (killed.remote_kill_succeeded || !killed.remote_kill_attempted) =>
+        {
+            format!("Session '{id}' had already ended: {status}.\n")
+        }
         (true, _) => format!("Session '{id}' has been terminated.\n"),
         (false, true) => format!("Session '{id}' is recorded as {status}.\n"),
         (false, false) if vm_name.is_empty() => {

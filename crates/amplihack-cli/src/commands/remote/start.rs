@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::args::{ExecArgs, StartArgs};
 use super::{InterruptibleResult, drive_interruptible, place_client, render};
+use crate::commands::auto::warn_of_permissions;
 use crate::commands::current_dir;
 use crate::input::{read_text, task_text};
 use crate::ui::{self, CommandFailure, json_line};
@@ -48,7 +49,7 @@ pub(super) fn exec_prompt(client: Client, args: ExecArgs) -> Result<u8, CommandF
         InterruptibleResult::Interrupted(code) => {
             ui::print_note(
                 "hint",
-                "the session goes on; see 'amplihack remote list', then wait, pull or kill it",
+                "the session continues; see 'amplihack remote list', then wait, pull or kill it",
             );
             return Ok(code);
         }
@@ -66,6 +67,9 @@ pub(super) fn exec_prompt(client: Client, args: ExecArgs) -> Result<u8, CommandF
 /// Starts a session a prompt; each has its own row and its own fate.
 pub(super) fn start_sessions(client: Client, args: StartArgs) -> Result<u8, CommandFailure> {
     let (mut client, state_file) = place_client(client, args.place)?;
+    if client.permissions.is_none() {
+        warn_of_permissions();
+    }
     client.idempotency_key = args.idempotency_key;
     client.fail_fast = args.fail_fast;
     let prompts = match args.prompt_file {

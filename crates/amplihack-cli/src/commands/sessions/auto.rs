@@ -58,7 +58,7 @@ pub(super) fn ended_runs(home: &Path) -> impl Iterator<Item = EndedRun> {
 }
 
 /// All unattended runs that can be read, oldest first; what cannot is said.
-pub(super) fn unattended_runs(home: &Path) -> Vec<(SessionId, AutoRunState)> {
+pub(in crate::commands) fn unattended_runs(home: &Path) -> Vec<(SessionId, AutoRunState)> {
     let read = |id: SessionId| match read_run(home, &id) {
         Ok(story) => Some((id, story)),
         Err(error) => {
@@ -179,7 +179,7 @@ pub(crate) fn first_words(task: &str, most: usize) -> String {
 
 /// Returns the result of a turn, in words.
 pub(super) fn turn_result(turn: &TurnRecord) -> String {
-    let Some(answer) = &turn.answer else { return "goes on, or was broken off".to_owned() };
+    let Some(answer) = &turn.answer else { return "running, or was interrupted".to_owned() };
     match &answer.claim {
         _ if answer.cut => "cut".to_owned(),
         _ if answer.run.event.kind.is_some() => format!("failed: {}", answer.run.reason()),

@@ -21,15 +21,17 @@ const WIDTH: usize = 80;
 
 /// The sessions on other machines that the state file knows; that it cannot be read is said, and hides nothing else.
 pub(super) fn remote_sessions() -> Vec<SessionRecord> {
-    let read = || -> Result<Vec<_>, RemoteError> {
-        let manager = SessionManager::new(None)?;
-        let sessions = manager.list_sessions(None)?;
-        sessions.iter().map(|session| manager.session_record(&session.session_id)).collect()
-    };
-    read().unwrap_or_else(|error| {
+    remote_records().unwrap_or_else(|error| {
         print_note("warning", format_args!("sessions on other machines are not shown: {error}"));
         Vec::new()
     })
+}
+
+/// The sessions on other machines that the state file knows.
+pub(in crate::commands) fn remote_records() -> Result<Vec<SessionRecord>, RemoteError> {
+    let manager = SessionManager::new(None)?;
+    let sessions = manager.list_sessions(None)?;
+    sessions.iter().map(|session| manager.session_record(&session.session_id)).collect()
 }
 
 /// All of them for a program.

@@ -96,7 +96,8 @@ pub(super) fn show_diff(home: &Path, args: &DiffArgs, env: &Env) -> Result<u8, C
         }
         let mut line = Vec::new();
         while diff.read_until(b'\n', &mut line)? > 0 {
-            out.write_all(make_visible(&String::from_utf8_lossy(&line)).as_bytes())?;
+            let shown = make_visible(&String::from_utf8_lossy(&line));
+            out.write_all(ui::color_line(&shown, ui::diff_tone).as_bytes())?;
             line.clear();
         }
         Ok(())

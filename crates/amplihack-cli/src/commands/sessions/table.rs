@@ -7,9 +7,12 @@ use amplihack_session::journal::JournaledRun;
 use comfy_table::{Table, presets};
 use serde_json::{Value, json};
 
+use crate::commands::fit_terminal;
+
 pub(super) fn plain_table(header: &[&str]) -> Table {
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_header(header);
+    fit_terminal(&mut table);
     table
 }
 

@@ -18,6 +18,13 @@ fn prompted(sandbox: &Sandbox, prompt: &str) -> String {
     context(&wrapper(sandbox, "user-prompt-submit", &json!({"sessionId": "s1", "prompt": prompt})))
 }
 
+/// A repository whose user asked for the reminder.
+fn reminding() -> Sandbox {
+    let sandbox = installed();
+    sandbox.write("home/.config/amplihack/config.toml", "prompt_reminder = true\n");
+    sandbox
+}
+
 #[test]
 fn session_start_runs_its_hook() {
     let mut sandbox = installed();
@@ -54,13 +61,13 @@ fn user_prompt_submit_runs_the_hook_of_prompts() {
 
 #[test]
 fn user_prompt_submit_runs_the_reminder() {
-    let words = prompted(&installed(), "add a feature");
+    let words = prompted(&reminding(), "add a feature");
     assert!(words.contains("hooks-workflow-classification"), "{words}");
 }
 
 #[test]
 fn both_hooks_of_a_wrapper_see_the_one_payload() {
-    let words = prompted(&installed(), INJECTED);
+    let words = prompted(&reminding(), INJECTED);
     assert!(words.contains("amplihack-quarantine"), "{words}");
     assert!(words.contains("hooks-workflow-classification"), "{words}");
 }

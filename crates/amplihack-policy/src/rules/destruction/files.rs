@@ -172,5 +172,5 @@ pub(super) fn check_traces(ctx: &RuleContext<'_>) -> Option<RuleHit> {
                 .any(|(name, value)| name == "HISTFILE" && matches!(value.text(), "" | "/dev/null"))
     });
     (wiped || by_program)
-        .then(|| ctx.deny("would wipe the record of what was done; leave histories and logs alone"))?
+        .then(|| ctx.deny("would delete the record of what was done; keep histories and logs"))?
 }

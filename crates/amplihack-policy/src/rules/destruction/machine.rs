@@ -24,7 +24,7 @@ pub(super) fn fork_bomb(ctx: &RuleContext<'_>) -> Option<RuleHit> {
         }
         None => false,
     };
-    fed_by_itself.then(|| ctx.deny("would start endless copies of itself and stop the machine"))?
+    fed_by_itself.then(|| ctx.deny("would start copies of itself without end (a fork bomb)"))?
 }
 
 pub(super) fn check_machine(ctx: &RuleContext<'_>) -> Option<RuleHit> {

@@ -116,6 +116,8 @@ pub(super) fn audit_show() -> Value {
         ("session_id?", text()),
         ("tool?", text()),
         ("call_id?", text()),
+        ("reason?", text()),
+        ("stopped_call?", text()),
         ("error?", text()),
     ]);
     // Local time has no zone, so it is no `date-time`.
@@ -128,6 +130,7 @@ pub(super) fn audit_show() -> Value {
         ("host", nullable(text())),
         ("cwd", nullable(text())),
         ("duration_us", count()),
+        ("allow_once?", text()),
     ]))
 }
 
