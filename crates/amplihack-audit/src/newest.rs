@@ -18,7 +18,7 @@ pub struct NewestEntries {
     pub entries: Vec<AuditEntry>,
     /// Lines among them that this version cannot read: unfinished ones, and a newer version's.
     pub passed_over: usize,
-    /// What is appended from now on.
+    /// Reader of what is appended from now on.
     pub tail: AuditTail,
 }
 
@@ -37,7 +37,7 @@ pub fn read_newest(dir: &Path, filter: AuditFilter, limit: usize) -> Result<Newe
         if entries.len() >= limit || filter.is_before(path) {
             break;
         }
-        let mut lines = LinesFromEnd::open(path, *end)?;
+        let mut lines = ReversedLines::open(path, *end)?;
         while entries.len() < limit {
             let Some(line) = lines.next_line().map_err(|source| io_error(path, source))? else {
                 continue 'files;
@@ -103,16 +103,16 @@ fn read_behind(path: &Path, start: u64) -> io::Result<Vec<u8>> {
 }
 
 /// The lines of a file, the last one first.
-struct LinesFromEnd {
+struct ReversedLines {
     file: File,
     /// Bytes before this place were not read yet.
     start: u64,
-    /// What was read and not given yet: the beginning of a line may still be missing.
+    /// Bytes that were read and not given yet: the beginning of a line may still be missing.
     pending: Vec<u8>,
     is_done: bool,
 }
 
-impl LinesFromEnd {
+impl ReversedLines {
     fn open(path: &Path, end: u64) -> Result<Self, AuditError> {
         let file = File::open(path).map_err(|source| io_error(path, source))?;
         Ok(Self { file, start: end, pending: Vec::new(), is_done: end == 0 })

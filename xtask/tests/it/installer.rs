@@ -296,12 +296,15 @@ fn what_does_not_fit_this_machine_or_cannot_be_read_is_refused() {
     let mut sandbox = scene();
     let folder = folder(&sandbox, "old", "1.0.0");
     let source = folder.to_str().unwrap();
+    // With neither a release nor an archive beside it.
+    let alone = sandbox.write("alone/install.sh", std::fs::read(folder.join("install.sh")).unwrap());
+    let said = sandbox.run("sh", [&alone]);
+    said.assert_code(2).assert_stderr_has("no SOURCE: name a folder, an archive or an address");
     let misused = |args: &[&str]| installer(&sandbox, "old", args).output().assert_code(2).stderr_text();
     for (args, why) in [
         (&["--nonsense"][..], "unknown option --nonsense"),
         (&["--prefix"], "--prefix needs a value"),
         (&["a", "b"], "two sources, a and b"),
-        (&[], "no SOURCE: name a folder, an archive or an address"),
         (&["ftp://x"], "an address begins with https://"),
         (&["http://localhost:x@example.invalid/"], "a name or password in it"),
         (&[source, "--sha256", "00"], "--sha256 is the sum of an archive"),

@@ -11,13 +11,13 @@ use super::{CommandFailure, print_data};
 /// The meaning of a colored word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WordTone {
-    /// It is as it should be.
+    /// Something is as it should be.
     Good,
-    /// It is not.
+    /// Something is not as it should be.
     Bad,
-    /// It wants attention.
+    /// Something wants attention.
     Doubtful,
-    /// It names what follows.
+    /// A title of what follows.
     Title,
 }
 

@@ -153,8 +153,8 @@ fn a_person_in_another_terminal_lets_a_stopped_call_through_once() {
             std::thread::sleep(Duration::from_millis(200));
         };
         // The log of the guard has what that takes, too, for a person.
-        let shown = person(world, "audit show --limit 1").stdout_text();
-        assert!(shown.contains("    reason: would skip the repository's hooks"), "{shown}");
+        let shown = person(world, "audit show --decision deny --limit 1").stdout_text();
+        assert!(shown.contains("    reason: would commit to the protected branch"), "{shown}");
         assert!(shown.contains(&format!("amplihack policy allow-once {id}")), "{shown}");
         let listed = person(world, "policy allow-once").stdout_text();
         assert!(listed.contains(&id), "{listed}");

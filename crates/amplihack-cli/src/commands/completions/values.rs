@@ -47,7 +47,7 @@ fn add_values(command: Command, topic: &str, env: &Env) -> Command {
     })
 }
 
-/// What an argument of a command below `topic` names.
+/// Returns the kind of values that an argument of a command below `topic` takes.
 fn value_source(topic: &str, argument: &str) -> Option<ValueSource> {
     Some(match (topic, argument) {
         ("sessions", "id") => ValueSource::Sessions,
