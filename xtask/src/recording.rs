@@ -13,7 +13,7 @@ pub(crate) const PATH: &str = "docs/assets/demo.svg";
 const COMMAND: &str = "amplihack demo";
 
 /// Columns that a line may have; what is longer goes on in the next one.
-const COLUMNS: usize = 100;
+const COLUMNS: usize = 108;
 /// Width of a column and height of a line, in the SVG's units.
 const COLUMN: usize = 8;
 const LINE: usize = 18;
@@ -126,13 +126,22 @@ fn is_session(word: &str) -> bool {
         && random.chars().all(|c| c.is_ascii_hexdigit())
 }
 
-/// `line` in lines of at most [`COLUMNS`] columns.
+/// `line` in lines of at most [`COLUMNS`] columns, broken between words, each part indented as the first one.
 fn folded(line: &str) -> Vec<String> {
-    let all: Vec<char> = line.chars().collect();
-    if all.is_empty() {
-        return vec![String::new()];
+    let indent = line.chars().take_while(|c| *c == ' ').count();
+    let mut lines = vec![" ".repeat(indent)];
+    for word in line.split(' ').skip(indent) {
+        let last = lines.last().map_or(0, |last| last.chars().count());
+        if last > indent && last + 1 + word.chars().count() > COLUMNS {
+            lines.push(format!("{}{word}", " ".repeat(indent)));
+        } else if let Some(text) = lines.last_mut() {
+            if last > indent {
+                text.push(' ');
+            }
+            text.push_str(word);
+        }
     }
-    all.chunks(COLUMNS).map(|part| part.iter().collect()).collect()
+    lines
 }
 
 fn escaped(text: &str) -> String {
@@ -159,6 +168,8 @@ mod tests {
     fn text_is_escaped_and_long_lines_go_on() {
         let svg = draw("a <b> & \"c\"\n");
         assert!(svg.contains(">a &lt;b&gt; &amp; &quot;c&quot;</text>"), "{svg}");
-        assert_eq!(folded(&"x".repeat(250)).iter().map(String::len).collect::<Vec<_>>(), [100, 100, 50]);
+        let words = folded(&format!("  {}", "word ".repeat(30).trim_end()));
+        assert_eq!(words, [format!("  {}", "word ".repeat(21).trim_end()), format!("  {}", "word ".repeat(9).trim_end())]);
+        assert_eq!(folded("a   b"), ["a   b"], "blanks stay");
     }
 }
