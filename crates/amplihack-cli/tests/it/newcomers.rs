@@ -41,20 +41,27 @@ fn program(sandbox: &Sandbox, name: &str, text: &str) {
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// Replies of a model that writes a line into `file`, tries to commit past the hooks, and reports that it is done.
-fn replies(file: &str) -> ModelScript {
-    let call = |command: &str| ScriptedReply::Tool { command: command.to_owned() };
+/// Replies of a model that writes a line into `steps`, and reports that it is done.
+fn honest_replies() -> [ScriptedReply; 2] {
     let claim = "AMPLIHACK-STATUS: {\"status\": \"done\", \"summary\": \"written\"}";
-    ModelScript::new([
-        call(&format!("echo line >> {file}")),
-        call("git commit --no-verify --allow-empty -m past-the-hooks"),
+    [
+        ScriptedReply::Tool { command: "echo line >> steps".to_owned() },
         ScriptedReply::Text(claim.to_owned()),
-    ])
+    ]
+}
+
+/// Replies of a model that also tries to commit past the hooks.
+fn forbidden_replies() -> ModelScript {
+    let [write, end] = honest_replies();
+    let commit = "git commit --no-verify --allow-empty -m past-the-hooks".to_owned();
+    ModelScript::new([write, ScriptedReply::Tool { command: commit }, end])
 }
 
 /// Runs `blocks` in the world's checkout.
 fn typed(world: &World, page: &str, blocks: &[Block]) -> String {
-    world.sandbox.link("amplihack", amplihack());
+    if !world.sandbox.bin().join("amplihack").exists() {
+        world.sandbox.link("amplihack", amplihack());
+    }
     page::run(&world.sandbox, page, blocks, PATIENCE).concat()
 }
 
@@ -74,19 +81,15 @@ fn assert_nothing_past_the_hooks(sandbox: &Sandbox) {
 /// In a pipeline: a result that a script can read, a change, and a check that decides.
 #[test]
 fn a_pipeline_has_a_result_and_a_checked_change_of_a_real_agent() {
-    World::with(AgentBinary::Claude, replies("steps"), |world| {
+    World::with(AgentBinary::Claude, ModelScript::new(honest_replies()), |world| {
         program(&world.sandbox, "npm", "#!/bin/sh\ntest \"$(wc -l < steps)\" -ge 2\n");
         let page = "docs/how-to/use-in-ci.md";
-        let mut blocks = section(page, None);
-        // Its agent also tries what is forbidden: the code is what the page's table says of that.
-        blocks[0].commands = blocks[0].commands.replace(" > result.json", " > result.json || test $? = 4");
-        typed(world, page, &blocks);
+        typed(world, page, &section(page, None));
         let result = fs::read(world.sandbox.work().join("result.json")).unwrap();
         let result: serde_json::Value = serde_json::from_slice(&result).unwrap();
         assert_eq!(result["end"], "success", "{result:#}");
         let steps = fs::read_to_string(world.sandbox.work().join("steps")).unwrap();
         assert_eq!(steps, "line\nline\n");
-        assert_nothing_past_the_hooks(&world.sandbox);
     });
 }
 
@@ -94,8 +97,8 @@ fn a_pipeline_has_a_result_and_a_checked_change_of_a_real_agent() {
 #[test]
 fn two_agents_overnight_leave_two_branches_with_the_change() {
     let agents = [(AgentBinary::Claude, "run"), (AgentBinary::Codex, "other")];
-    World::with_all(&agents, replies("steps"), |world| {
-        world.server.set_script("other", replies("steps"));
+    World::with_all(&agents, forbidden_replies(), |world| {
+        world.server.set_script("other", forbidden_replies());
         world.sandbox.write("work/README", "a project\n");
         for args in [&["add", "."][..], &["commit", "--quiet", "-m", "one"]] {
             world.sandbox.run("git", args).assert_code(0);
@@ -119,7 +122,7 @@ fn two_agents_overnight_leave_two_branches_with_the_change() {
 /// Whoever secures: the guard is put into the agent's own settings, and a session without amplihack does not get past it.
 #[test]
 fn an_installed_guard_stops_a_plain_session_and_the_audit_says_why() {
-    World::with(AgentBinary::Claude, replies("steps"), |world| {
+    World::with(AgentBinary::Claude, forbidden_replies(), |world| {
         typed_line(world, "docs/installing.md", &line("docs/installing.md", "amplihack install --verify"));
         let claude = real(AgentBinary::Claude).unwrap();
         let said = typed_line(

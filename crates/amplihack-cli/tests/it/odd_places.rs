@@ -75,8 +75,9 @@ fn assert_holds(sandbox: &Sandbox, cwd: Option<&Path>, before: &str, exceptions:
             .iter()
             .find(|(exception, ..)| *exception == name)
             .map_or((code, ""), |(_, code, text)| (*code, *text));
-        let stderr = output.stderr_text();
-        if output.code != Some(code) || !stderr.contains(text) || stderr.contains("panicked") {
+        // A command for programs gives its error as its answer.
+        let said = output.stderr_text() + &output.stdout_text();
+        if output.code != Some(code) || !said.contains(text) || said.contains("panicked") {
             faults.push(format!("{name}: expected {code} and {text:?}\n{output}"));
         }
     }

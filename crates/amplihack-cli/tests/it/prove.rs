@@ -341,7 +341,7 @@ fn a_missing_agent_is_a_note_unless_its_proof_was_asked_for() {
     let mut sandbox = Sandbox::new();
     sandbox.set("PATH", sandbox.bin());
     let all = run(&sandbox, &["doctor", "--prove"]);
-    all.assert_code(0).assert_stdout_has("nothing is broken\n");
+    all.assert_code(0).assert_stdout_has("no agent was found: install one of those above");
     let missing = all.stderr_text().lines().filter(|line| line.contains("nothing proved")).count();
     assert_eq!(missing, AgentBinary::ALL.len(), "{all}");
     all.assert_stderr_has(

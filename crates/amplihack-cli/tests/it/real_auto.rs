@@ -290,7 +290,7 @@ fn claude_goes_over_to_codex_when_its_key_is_not_accepted() {
         let output = auto(world, AgentBinary::Claude, &["--fallback", "codex", "--verify", "true"]);
         let last = assert_ended(&output, "verified", 0);
         assert_eq!(last["turns"], 2);
-        output.assert_stdout_has("codex goes on");
+        output.assert_stdout_has("continuing with codex");
         let told = world.server.find_text("other", "the one task of this run");
         assert!(told.iter().any(|said| said.role == "user"));
     });
