@@ -11,7 +11,9 @@ use crate::{Failure, debian};
 pub(crate) const SELECTIONS: &[&[&str]] = &[
     &[
         "--package",
-        "amplihack-utils",
+        "amplihack-sys",
+        "--package",
+        "amplihack-config",
         "--package",
         "amplihack-hooks",
         "--package",

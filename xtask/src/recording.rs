@@ -169,7 +169,10 @@ mod tests {
         let svg = draw("a <b> & \"c\"\n");
         assert!(svg.contains(">a &lt;b&gt; &amp; &quot;c&quot;</text>"), "{svg}");
         let words = folded(&format!("  {}", "word ".repeat(30).trim_end()));
-        assert_eq!(words, [format!("  {}", "word ".repeat(21).trim_end()), format!("  {}", "word ".repeat(9).trim_end())]);
+        assert_eq!(
+            words,
+            [format!("  {}", "word ".repeat(21).trim_end()), format!("  {}", "word ".repeat(9).trim_end())]
+        );
         assert_eq!(folded("a   b"), ["a   b"], "blanks stay");
     }
 }

@@ -132,14 +132,15 @@ impl fmt::Display for Missing {
     }
 }
 
-/// Makes sure that the machine has what the tests need, or that the tests that need it may be left out.
+/// Makes sure that the machine has what the tests need, or that the tests that need it may be left out. Returns what holds from here
+/// on: a person may have answered.
 ///
 /// # Errors
 /// Something is missing and nobody allowed to install it or to leave tests out; or it cannot be installed.
-pub(crate) fn prepare_machine(policy: MissingPolicy) -> Result<(), Failure> {
+pub(crate) fn prepare_machine(policy: MissingPolicy) -> Result<MissingPolicy, Failure> {
     let missing = Missing::find();
     if missing.is_empty() {
-        return Ok(());
+        return Ok(policy);
     }
     let answer = match policy {
         MissingPolicy::Install => Answer::Install,
@@ -153,10 +154,10 @@ pub(crate) fn prepare_machine(policy: MissingPolicy) -> Result<(), Failure> {
         }
     };
     match answer {
-        Answer::Install => missing.install(),
+        Answer::Install => missing.install().map(|()| policy),
         Answer::Skip => {
             ui::say(&format!("{missing} missing; the tests that need it are skipped, and listed at the end"));
-            Ok(())
+            Ok(MissingPolicy::Skip)
         }
         Answer::Stop => Err(refusal(&missing)),
     }

@@ -65,7 +65,7 @@ impl<'a> TestOptions<'a> {
 /// # Errors
 /// Something is missing, and `missing` does not let its tests be left out.
 pub(crate) fn prepare(missing: MissingPolicy) -> Result<(), Failure> {
-    prepare_machine(missing)?;
+    let missing = prepare_machine(missing)?;
     match agents::install() {
         Err(why) if missing == MissingPolicy::Skip => {
             ui::say(&format!(

@@ -8,6 +8,9 @@ use std::path::{Path, PathBuf};
 use super::read::{AuditFilter, log_files, parse_entry};
 use super::{AuditEntry, AuditError};
 
+/// Logs that may grow at a time: today's, and yesterday's around midnight.
+const GROWING: usize = 2;
+
 /// Bytes that are read at once.
 const BLOCK: u64 = 64 * 1024;
 
@@ -50,9 +53,13 @@ pub fn read_newest(dir: &Path, filter: AuditFilter, limit: usize) -> Result<Newe
         }
     }
     entries.reverse();
-    // Only the newest log grows; a later one is new as a whole.
-    let current = ends.pop();
-    let tail = AuditTail { dir: dir.to_owned(), filter, current };
+    // The newest log grows, and the one before it as long as somebody writes who took its date before midnight.
+    let mut growing = ends.split_off(ends.len().saturating_sub(GROWING));
+    for (path, end) in &mut growing {
+        // What is half written now is read when it is whole.
+        *end = end_of_lines(path, *end).map_err(|source| io_error(path, source))?;
+    }
+    let tail = AuditTail { dir: dir.to_owned(), filter, growing };
     Ok(NewestEntries { entries, passed_over, tail })
 }
 
@@ -65,8 +72,8 @@ fn io_error(path: &Path, source: io::Error) -> AuditError {
 pub struct AuditTail {
     dir: PathBuf,
     filter: AuditFilter,
-    /// The newest log, and how much of it was read.
-    current: Option<(PathBuf, u64)>,
+    /// The newest logs, the oldest of them first, and how much of each was read.
+    growing: Vec<(PathBuf, u64)>,
 }
 
 impl AuditTail {
@@ -77,20 +84,40 @@ impl AuditTail {
     pub fn read_appended(&mut self) -> Result<Vec<AuditEntry>, AuditError> {
         let mut entries = Vec::new();
         for path in log_files(&self.dir)? {
-            let start = match &self.current {
-                Some((current, _)) if path < *current => continue,
-                Some((current, read)) if path == *current => *read,
-                _ => 0,
+            let known = self.growing.iter().find(|(known, _)| *known == path);
+            let start = match (known, self.growing.first()) {
+                (Some((_, read)), _) => *read,
+                (None, Some((oldest, _))) if path < *oldest => continue,
+                (None, _) => 0,
             };
             let bytes = read_behind(&path, start).map_err(|source| io_error(&path, source))?;
             let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1);
             let lines = bytes.get(..whole).unwrap_or_default().split(|byte| *byte == b'\n');
             let read = lines.filter_map(|line| parse_entry(std::str::from_utf8(line).ok()?));
             entries.extend(read.filter(|entry| self.filter.accepts_entry(entry)));
-            self.current = Some((path, start + whole as u64));
+            self.growing.retain(|(known, _)| *known != path);
+            self.growing.push((path, start + whole as u64));
         }
+        self.growing.sort();
+        self.growing.drain(..self.growing.len().saturating_sub(GROWING));
         Ok(entries)
     }
+}
+
+/// The place behind the last newline before `end`.
+fn end_of_lines(path: &Path, end: u64) -> io::Result<u64> {
+    let file = File::open(path)?;
+    let mut start = end;
+    while start > 0 {
+        let from = start.saturating_sub(BLOCK);
+        let mut block = vec![0; usize::try_from(start - from).unwrap_or(usize::MAX)];
+        file.read_exact_at(&mut block, from)?;
+        if let Some(newline) = block.iter().rposition(|byte| *byte == b'\n') {
+            return Ok(from + newline as u64 + 1);
+        }
+        start = from;
+    }
+    Ok(0)
 }
 
 /// The bytes of a file behind `start`; none of a file that became shorter.
@@ -98,8 +125,11 @@ fn read_behind(path: &Path, start: u64) -> io::Result<Vec<u8>> {
     let file = File::open(path)?;
     let length = file.metadata()?.len().saturating_sub(start);
     let mut bytes = vec![0; usize::try_from(length).unwrap_or(usize::MAX)];
-    file.read_exact_at(&mut bytes, start)?;
-    Ok(bytes)
+    match file.read_exact_at(&mut bytes, start) {
+        // A writer took a line back that it could not finish.
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(Vec::new()),
+        read => read.map(|()| bytes),
+    }
 }
 
 /// The lines of a file, the last one first.

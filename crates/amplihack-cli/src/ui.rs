@@ -4,6 +4,8 @@ mod report;
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
+use std::sync::mpsc::SyncSender;
+use std::thread::JoinHandle;
 
 use amplihack_export::make_visible;
 use amplihack_sys::error::{ErrorExplanation, ExitKind};
@@ -180,10 +182,45 @@ pub(crate) fn write_stderr(text: &str) {
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 
-/// Writes what an agent printed to stdout as it is. A reader who has gone must not end the run.
-pub(crate) fn pass_output(bytes: &[u8]) {
-    let mut out = io::stdout().lock();
-    let _ = out.write_all(bytes).and_then(|()| out.flush());
+/// Writes what an agent printed to stdout as it is, on a thread of its own: a reader who stands still must not stop the clock of the run.
+pub(crate) struct AgentPrinter {
+    chunks: SyncSender<Vec<u8>>,
+    writer: JoinHandle<io::Result<()>>,
+}
+
+impl AgentPrinter {
+    /// Chunks that wait for the reader before the agent has to.
+    const WAITING: usize = 1024;
+
+    pub(crate) fn start() -> Self {
+        let (chunks, taken) = std::sync::mpsc::sync_channel::<Vec<u8>>(Self::WAITING);
+        let writer = std::thread::spawn(move || {
+            for chunk in taken {
+                let mut out = io::stdout().lock();
+                out.write_all(&chunk).and_then(|()| out.flush())?;
+            }
+            Ok(())
+        });
+        Self { chunks, writer }
+    }
+
+    /// Takes a chunk. What comes after a failure is nobody's any more.
+    pub(crate) fn print(&self, bytes: &[u8]) {
+        if !bytes.is_empty() {
+            let _ = self.chunks.send(bytes.to_vec());
+        }
+    }
+
+    /// Waits until all is written. A reader who has gone has read enough.
+    pub(crate) fn finish(self) -> Result<(), CommandFailure> {
+        drop(self.chunks);
+        match self.writer.join() {
+            Ok(Err(error)) if error.kind() != io::ErrorKind::BrokenPipe => {
+                Err(CommandFailure::from_stdout_error(&error))
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 /// Writes `text` to stdout for people: what a terminal would obey is shown.

@@ -20,13 +20,13 @@ pub(crate) fn with_tip(mut error: Error, args: &[OsString]) -> Error {
             if takes_prompt
                 && rejected(ContextKind::InvalidArg).is_some_and(|word| !word.starts_with('-')) =>
         {
-            let words = args.iter().skip(2).map(|word| word.to_string_lossy());
-            let prompt: Vec<_> = words.skip_while(|word| word.starts_with('-')).collect();
-            let option = if verb == "auto" { "--task " } else { "" };
-            format!(
-                "a prompt is one argument; quote it: amplihack {verb} {option}{}",
-                shell_quoted(&prompt.join(" "))
-            )
+            // The word before the first one too many is the prompt, as it was read; what follows up to an option belongs to it.
+            let second = rejected(ContextKind::InvalidArg).unwrap_or_default();
+            let words: Vec<_> = args.iter().skip(2).map(|word| word.to_string_lossy()).collect();
+            let at = words.iter().skip(1).position(|word| *word == second).unwrap_or_default();
+            let prompt: Vec<_> =
+                words.iter().skip(at).take_while(|word| !word.starts_with('-')).map(AsRef::as_ref).collect();
+            format!("a prompt is one argument; quote it: {}", shell_quoted(&prompt.join(" ")))
         }
         ErrorKind::InvalidSubcommand if verb == "auto" => {
             error.remove(ContextKind::SuggestedSubcommand);

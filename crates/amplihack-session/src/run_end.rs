@@ -337,11 +337,12 @@ fn limit_text(limit: Option<Duration>) -> String {
     limit.map_or_else(|| "its time limit".to_owned(), describe_duration)
 }
 
-/// A duration for people, exact: `250 ms`, `5 s`, `1.5 s`, `20 min`, `2 h`.
+/// A duration for people, exact: `250 ms`, `5 s`, `1.5 s`, `20 min`, `2 h`. What is no whole number of minutes is in seconds.
 pub fn describe_duration(duration: Duration) -> String {
-    let (seconds, milliseconds) = (duration.as_secs(), duration.subsec_millis());
-    match (seconds, milliseconds) {
-        (0, _) => format!("{} ms", duration.as_millis()),
+    let (seconds, rest) = (duration.as_secs(), duration.subsec_nanos());
+    match (seconds, rest) {
+        (0, 1..1_000_000) => format!("{} µs", f64::from(rest) / 1e3),
+        (0, _) => format!("{} ms", f64::from(rest) / 1e6),
         (_, 1..) => format!("{} s", duration.as_secs_f64()),
         _ if seconds % 3600 == 0 => format!("{} h", seconds / 3600),
         _ if seconds % 60 == 0 && seconds > 60 => format!("{} min", seconds / 60),
@@ -379,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn durations_are_exact_and_in_the_largest_unit() {
+    fn durations_are_exact() {
         for (milliseconds, text) in [
             (250, "250 ms"),
             (1500, "1.5 s"),

@@ -45,7 +45,9 @@ impl ProgramImage {
             }
             variables.push(text([name.as_bytes(), b"=", value.as_bytes()].concat())?);
         }
-        let places = if program.as_bytes().contains(&b'/') {
+        let places = if program.is_empty() {
+            Vec::new()
+        } else if program.as_bytes().contains(&b'/') {
             vec![text(program.as_bytes().to_vec())?]
         } else {
             std::env::split_paths(path)
@@ -96,6 +98,8 @@ impl ProgramImage {
                 unsafe { raw::execute_program(place, self.arguments.as_ptr(), self.environment.as_ptr()) };
             match error {
                 libc::ENOENT | libc::ENOTDIR => {}
+                // Of a file system that is not there just now.
+                libc::ESTALE | libc::ENODEV | libc::ETIMEDOUT => {}
                 // Perhaps there is one further on that may be run.
                 libc::EACCES => failed = (number, error),
                 other => return (number, other),

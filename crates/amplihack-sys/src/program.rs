@@ -112,8 +112,8 @@ fn start_image(
     if failed.1 == 0 {
         return Ok(started);
     }
-    // It has ended, or is about to.
-    started.wait().map_err(number)?;
+    // It has ended, or is about to. Where somebody else reaps it, the reason is still the child's.
+    let _ = started.wait();
     Err(failed)
 }
 

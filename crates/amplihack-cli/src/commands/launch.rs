@@ -21,7 +21,7 @@ use amplihack_session::describe_duration;
 use crate::cli::{LaunchArgs, OutputFormat};
 use crate::commands::{build_runtime, choose_agent, current_dir};
 use crate::input::{GatheredInput, StandardTerminals, gather_input, utf8_text};
-use crate::ui::{self, CommandFailure};
+use crate::ui::{self, AgentPrinter, CommandFailure};
 
 mod dry_run;
 mod events;
@@ -146,7 +146,13 @@ pub(crate) fn run_in(
         let mut tell = |notice| show_notices(&[notice]);
         let launched = launched.failing_on_denial(fail_on_denial);
         let report = if may_ask_for_login {
-            launched.wait_passing(&mut tell, &mut ui::pass_output).await?
+            let printer = AgentPrinter::start();
+            let report = launched.wait_passing(&mut tell, &mut |bytes| printer.print(bytes)).await?;
+            // Of a run that was ended, what nobody took in time is lost, as in the agent's own pipe.
+            if report.end.evidence != EndEvidence::Clock {
+                printer.finish()?;
+            }
+            report
         } else {
             launched.wait_telling(&mut tell).await?
         };

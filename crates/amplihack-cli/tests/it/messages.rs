@@ -17,7 +17,11 @@ fn a_prompt_without_quotes_is_shown_with_them() {
     };
     assert_eq!(
         tip(&["claude", "-p", "fix", "the", "bug"]),
-        "a prompt is one argument; quote it: amplihack claude 'fix the bug'"
+        "a prompt is one argument; quote it: 'fix the bug'"
+    );
+    assert_eq!(
+        tip(&["claude", "-p", "--model", "opus", "fix", "the", "bug", "--timeout", "5min"]),
+        "a prompt is one argument; quote it: 'fix the bug'"
     );
     assert_eq!(
         tip(&["auto", "fix", "it"]),

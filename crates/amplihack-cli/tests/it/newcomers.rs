@@ -44,10 +44,7 @@ fn program(sandbox: &Sandbox, name: &str, text: &str) {
 /// Replies of a model that writes a line into `steps`, and reports that it is done.
 fn honest_replies() -> [ScriptedReply; 2] {
     let claim = "AMPLIHACK-STATUS: {\"status\": \"done\", \"summary\": \"written\"}";
-    [
-        ScriptedReply::Tool { command: "echo line >> steps".to_owned() },
-        ScriptedReply::Text(claim.to_owned()),
-    ]
+    [ScriptedReply::Tool { command: "echo line >> steps".to_owned() }, ScriptedReply::Text(claim.to_owned())]
 }
 
 /// Replies of a model that also tries to commit past the hooks.
@@ -106,14 +103,20 @@ fn two_agents_overnight_leave_two_branches_with_the_change() {
         world.sandbox.write("work/tasks.txt", "Write a line\nWrite another line\n");
         let command = line("README.md", "amplihack parallel ");
         // What the README leaves to the reader: what the agents may do, and what decides.
-        typed_line(world, "README.md", &format!("{command} --permissions full --verify 'test -s steps'"));
-        let branches =
-            world.sandbox.run("git", ["for-each-ref", "--format=%(refname:short)", "refs/heads/amplihack"]);
-        let branches: Vec<String> = branches.stdout_text().lines().map(str::to_owned).collect();
-        assert_eq!(branches.len(), 2, "{branches:?}");
+        let shown =
+            typed_line(world, "README.md", &format!("{command} --permissions full --verify 'test -s steps'"));
+        let branches = ["for-each-ref", "--format=%(refname:short)", "refs/heads/amplihack"];
+        let branches = world.sandbox.run("git", branches).stdout_text();
+        assert_eq!(branches.lines().count(), 2, "{branches}");
         assert!(!world.sandbox.work().join("steps").exists(), "the checkout is as it was");
-        // Both go home by the page's commands, the second one with what the first one left.
-        typed_line(world, "docs/how-to/take-results-in.md", "amplihack sessions merge latest");
+        // Each goes home by the command of its row.
+        let merges =
+            shown.lines().map(str::trim).filter(|line| line.starts_with("amplihack sessions merge "));
+        let merges: Vec<&str> = merges.collect();
+        assert_eq!(merges.len(), 2, "{shown}");
+        for merge in merges {
+            typed_line(world, "the table", merge);
+        }
         assert_eq!(fs::read_to_string(world.sandbox.work().join("steps")).unwrap(), "line\n");
         assert_nothing_past_the_hooks(&world.sandbox);
     });
@@ -135,9 +138,11 @@ fn an_installed_guard_stops_a_plain_session_and_the_audit_says_why() {
         );
         assert_eq!(fs::read_to_string(world.sandbox.work().join("steps")).unwrap(), "line\n", "{said}");
         assert_nothing_past_the_hooks(&world.sandbox);
-        let denied = typed_line(world, "the audit", "amplihack audit show --decision deny");
+        let page = "docs/how-to/unblock-a-call.md";
+        let asked = line(page, "amplihack audit show --decision ask");
+        let denied = typed_line(world, page, &asked.replace("ask", "deny"));
         assert!(denied.contains("guards/no-verify"), "{denied}");
-        typed(world, "docs/how-to/unblock-a-call.md", &section("docs/how-to/unblock-a-call.md", None));
+        typed(world, page, &section(page, None));
     });
 }
 
@@ -175,8 +180,8 @@ fn a_session_on_a_second_machine_is_completed() {
 /// A Rust program: the example that the page names, against the fake CLI.
 #[test]
 fn a_rust_program_has_typed_messages_without_an_account() {
-    let command = line("docs/amp-sdk/getting-started.md", "`cargo run -p amp-sdk --example progress`");
-    assert!(command.contains("--example progress"));
+    // Cargo has built what this line of the page runs.
+    line("docs/amp-sdk/getting-started.md", "`cargo run -p amp-sdk --example progress`");
     let sandbox = Sandbox::new();
     let example = amplihack().parent().unwrap().join("examples/progress");
     if !example.exists() {

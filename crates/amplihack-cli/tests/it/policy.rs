@@ -246,3 +246,22 @@ fn an_export_is_for_its_agent_and_tells_its_gaps() {
         .assert_stderr_has("no permission rules");
     run(&sandbox, &["policy", "export", "--for", "emacs"]).assert_code(2);
 }
+
+/// A command can take the variable away by itself; so it is judged by the repository that is there.
+#[test]
+fn ceilings_of_git_hide_no_repository_from_the_policy() {
+    let mut sandbox = Sandbox::repository();
+    let work = sandbox.work();
+    std::fs::create_dir(work.join("sub")).unwrap();
+    sandbox.run("git", ["checkout", "--quiet", "-B", "main"]).assert_code(0);
+    sandbox.set("GIT_CEILING_DIRECTORIES", &work);
+    for command in [
+        "git commit -m x",
+        "GIT_CEILING_DIRECTORIES= git commit -m x",
+        "unset GIT_CEILING_DIRECTORIES; git commit -m x",
+    ] {
+        run(&sandbox, &["policy", "check", command, "--cwd", "sub"])
+            .assert_code(4)
+            .assert_stdout_has("guards/protected-branch");
+    }
+}

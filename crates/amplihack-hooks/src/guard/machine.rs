@@ -10,9 +10,8 @@ use std::time::Duration;
 use amplihack_agent::{AgentBinary, GuardState, line_finding};
 use amplihack_config::env::Env;
 use amplihack_config::git::IsolatedGit;
-use amplihack_config::repository::{repository_border, repository_root};
 use amplihack_policy::{FileText, World};
-use amplihack_sys::fs::{CEILING_VAR, read_regular};
+use amplihack_sys::fs::{find_repository_border, find_repository_root, read_regular};
 use amplihack_sys::{ProgramOutput, capture_output};
 
 use super::files;
@@ -44,6 +43,8 @@ const PARTS: [&str; 12] = [
 #[derive(Debug, Clone)]
 pub struct GuardMachine {
     env: Env,
+    /// Git's ceilings, which a command can take away by itself: none, but in tests whose directory lies in somebody's repository.
+    ceilings: Option<OsString>,
     launch: Option<PathBuf>,
     /// Directories that must survive, besides the one where a call runs.
     kept: RefCell<Vec<PathBuf>>,
@@ -58,7 +59,12 @@ impl GuardMachine {
     /// The machine for the hook of a launch, whose registration names the directory `launch`.
     #[must_use]
     pub fn for_launch(env: &Env, launch: Option<&Path>) -> Self {
-        Self { env: env.clone(), launch: launch.map(Path::to_owned), kept: RefCell::default() }
+        Self {
+            env: env.clone(),
+            ceilings: None,
+            launch: launch.map(Path::to_owned),
+            kept: RefCell::default(),
+        }
     }
 
     /// Adds a directory that must survive: where the session lives, which need not be where a call runs.
@@ -103,14 +109,19 @@ impl GuardMachine {
         session.join("repo").is_symlink().then_some(session)
     }
 
+    /// The repository around `dir`, whatever ceilings there are.
+    fn repository_root(&self, dir: &Path) -> Option<PathBuf> {
+        find_repository_root(dir, self.ceilings.as_deref())
+    }
+
     /// Reports whether nothing can be lost in `dir`: a broken repository may hold everything.
     fn has_no_repository(&self, dir: &Path) -> bool {
-        dir.is_dir() && repository_border(dir, &self.env).is_none()
+        dir.is_dir() && find_repository_border(dir, self.ceilings.as_deref()).is_none()
     }
 
     /// git in `dir`, with nothing of the environment but where its programs and the user's settings are.
     fn git_in(&self, dir: &Path) -> IsolatedGit {
-        let env: Env = ["PATH", "HOME", "XDG_CONFIG_HOME", CEILING_VAR]
+        let env: Env = ["PATH", "HOME", "XDG_CONFIG_HOME"]
             .into_iter()
             .filter_map(|name| Some((name, self.env.get(name)?)))
             .collect();
@@ -133,7 +144,7 @@ fn capture_bounded(command: Command) -> Option<ProgramOutput> {
 impl World for GuardMachine {
     /// The branch; empty where there is no repository, and `HEAD` where no branch is checked out.
     fn branch(&self, dir: &Path) -> Option<String> {
-        let Some(root) = repository_root(dir, &self.env) else {
+        let Some(root) = self.repository_root(dir) else {
             return self.has_no_repository(dir).then(String::new);
         };
         let head = read_regular(&git_directory(&root)?.join("HEAD"), LIMIT).ok()?;
@@ -150,7 +161,7 @@ impl World for GuardMachine {
     }
 
     fn dirty(&self, dir: &Path) -> Option<bool> {
-        if repository_root(dir, &self.env).is_none() {
+        if self.repository_root(dir).is_none() {
             return self.has_no_repository(dir).then_some(false);
         }
         let mut git = self.git_in(dir);
@@ -294,12 +305,9 @@ mod tests {
     use super::*;
 
     fn machine(home: &Path) -> GuardMachine {
-        GuardMachine::new(
-            &Env::empty()
-                .with_variable("HOME", home)
-                .with_variable("PATH", "/usr/local/bin:/usr/bin:/bin")
-                .with_variable(CEILING_VAR, std::env::temp_dir()),
-        )
+        let env =
+            Env::empty().with_variable("HOME", home).with_variable("PATH", "/usr/local/bin:/usr/bin:/bin");
+        GuardMachine { ceilings: Some(std::env::temp_dir().into()), ..GuardMachine::new(&env) }
     }
 
     fn git(dir: &Path, args: &[&str]) {

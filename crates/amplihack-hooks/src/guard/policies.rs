@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use amplihack_config::env::Env;
-use amplihack_config::repository::repository_root;
 use amplihack_config::{ConfigError, LayeredConfig};
 use amplihack_policy::policy::PolicyMode;
 use amplihack_policy::user::{Layer, PolicyError, PolicyLayerOwner, REPOSITORY_FILE, USER_FILE};
 use amplihack_policy::{Policy, XpiaSettings};
 use amplihack_sys::error::ErrorExplanation;
+use amplihack_sys::fs::find_repository_root;
 
 use super::snapshot::SnapshotError;
 
@@ -56,8 +56,9 @@ pub fn load_policy(env: &Env, cwd: &Path, pinned: Option<&str>) -> Result<Policy
 
 /// The policy files that count in `cwd`, the weakest first, whether they are there or not.
 pub(super) fn policy_files(env: &Env, cwd: &Path) -> Vec<(PolicyLayerOwner, PathBuf)> {
-    let repository =
-        repository_root(cwd, env).map(|root| (PolicyLayerOwner::Repository, root.join(REPOSITORY_FILE)));
+    // Whatever ceilings git has: the variable must not take a repository's rules away.
+    let repository = find_repository_root(cwd, None)
+        .map(|root| (PolicyLayerOwner::Repository, root.join(REPOSITORY_FILE)));
     let user = env.config_home().map(|home| (PolicyLayerOwner::User, home.join(USER_FILE)));
     [Some((PolicyLayerOwner::System, PathBuf::from(SYSTEM_FILE))), repository, user]
         .into_iter()

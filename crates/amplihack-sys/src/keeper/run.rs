@@ -111,7 +111,8 @@ impl KeeperOrders {
         raw::record_self(self.processes)?;
         raw::control_process(libc::PR_SET_CHILD_SUBREAPER, 1)?;
         let watched = raw::signal_mask(&WATCHED);
-        raw::block_signals(watched);
+        // A file that grows beyond what this user may write is an error of the write, not the keeper's end.
+        raw::block_signals(watched | raw::signal_mask(&[libc::SIGXFSZ]));
         let signals = raw::signal_descriptor(watched)?;
         let mut state = KeeperState { step: self.start_step()?, ..KeeperState::default() };
         self.close_others(signals);

@@ -82,7 +82,7 @@ fn a_script_without_a_first_line_is_the_shells() {
 }
 
 #[test]
-fn what_cannot_be_started_is_the_systems_error_and_leaves_nobody() {
+fn what_cannot_be_started_is_the_systems_error() {
     let directory = tempfile::tempdir().unwrap();
     let plain = directory.path().join("plain");
     std::fs::write(&plain, "").unwrap();
@@ -91,6 +91,7 @@ fn what_cannot_be_started_is_the_systems_error_and_leaves_nobody() {
     for (command, error) in [
         (Command::new("/nonexistent/program"), libc::ENOENT),
         (Command::new("no-such-program-here"), libc::ENOENT),
+        (Command::new(""), libc::ENOENT),
         (Command::new(&plain), libc::EACCES),
         (Command::new(directory.path()), libc::EACCES),
         (nowhere, libc::ENOENT),
