@@ -77,7 +77,7 @@ fn an_exec_that_is_interrupted_leaves_a_session_that_is_brought_home_later() {
         let output = exec.wait();
         output
             .assert_code(130)
-            .assert_stderr_has("the session goes on")
+            .assert_stderr_has("the session continues")
             .assert_stderr_has("amplihack remote list");
         // Nothing was deleted, and nothing is guessed.
         assert_eq!(world.session(&id)["status"], "running");

@@ -41,7 +41,7 @@ everywhere! {
         // It is known what became of it.
         for args in [&["pull", &id][..], &["output", &id], &["output", &id, "--setup"], &["output", &id, "--follow"]] {
             let output = world.run(args);
-            output.assert_code(1).assert_stderr_has(" no more: its work was brought home before\n");
+            output.assert_code(1).assert_stderr_has(": its work was brought home before\n");
             output.assert_stderr_has(&format!("git for-each-ref {here}/\n"));
         }
     }
