@@ -251,7 +251,7 @@ mod tests {
         std::fs::write(&file, &newer).unwrap();
         assert_eq!(load_proof(&env, &claude("9.0.0")), None);
         let error = store_proof(&env, &claude("9.0.0"), &proof(true)).unwrap_err();
-        assert!(error.to_string().contains("is of a newer amplihack: it has form 2"), "{error}");
+        assert!(error.to_string().contains("was written by a newer amplihack (form 2;"), "{error}");
         assert_eq!(std::fs::read_to_string(&file).unwrap(), newer);
         // A field alone is no other form.
         std::fs::write(&file, text.replacen('{', "{\"later\": 2,", 1)).unwrap();

@@ -52,7 +52,7 @@ everywhere! {
         let word = world.sandbox.marker("slow");
         let started = world.run(&[
             "start", "--env", &format!("PLAY={BY_PROMPT}"), "--env", &format!("WORD={word}"), "good", "bad", "slow", "--json",
-            "--max-turns", "1",
+            "--max-turns", "1", "--permissions", "full",
         ]);
         started.assert_code(0).assert_stderr("");
         let object = started.json();
