@@ -84,7 +84,8 @@ pub fn find_program(
         return if is_amplihack(path) {
             Err(LookupError::Itself { path: path.to_owned(), configured_by: configured_by.to_owned() })
         } else if is_executable(path) {
-            Ok(path.to_owned())
+            // Absolute from here on: it is asked for its version elsewhere, and a bare name would be looked for on PATH.
+            Ok(std::path::absolute(path).unwrap_or_else(|_| path.to_owned()))
         } else {
             Err(LookupError::NotExecutable {
                 agent,
@@ -137,6 +138,14 @@ mod tests {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, "").unwrap();
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    #[test]
+    fn a_configured_path_is_absolute_from_here_on() {
+        // The directory of a unit test is that of its crate.
+        let found =
+            find_program(AgentBinary::Claude, Some((Path::new("../../install.sh"), "x")), &Env::empty());
+        assert!(found.is_ok_and(|path| path.is_absolute()));
     }
 
     #[test]

@@ -65,6 +65,6 @@ mod tests {
         }
         let newer = check_form(path, b"{\"a\":[1], \"schema_version\" : 3}", 2).unwrap_err();
         assert_eq!(newer, NewerFormError { path: path.to_owned(), found: 3, known: 2 });
-        assert!(newer.to_string().starts_with("/f is of a newer amplihack: it has form 3, and this one"));
+        assert!(newer.to_string().starts_with("/f was written by a newer amplihack (form 3;"));
     }
 }

@@ -97,9 +97,8 @@ impl ProgramImage {
             let error =
                 unsafe { raw::execute_program(place, self.arguments.as_ptr(), self.environment.as_ptr()) };
             match error {
-                libc::ENOENT | libc::ENOTDIR => {}
-                // Of a file system that is not there just now.
-                libc::ESTALE | libc::ENODEV | libc::ETIMEDOUT => {}
+                // It is not there, or its file system is not there just now.
+                libc::ENOENT | libc::ENOTDIR | libc::ESTALE | libc::ENODEV | libc::ETIMEDOUT => {}
                 // Perhaps there is one further on that may be run.
                 libc::EACCES => failed = (number, error),
                 other => return (number, other),

@@ -141,7 +141,7 @@ fn an_installed_guard_stops_a_plain_session_and_the_audit_says_why() {
         let page = "docs/how-to/unblock-a-call.md";
         let asked = line(page, "amplihack audit show --decision ask");
         let denied = typed_line(world, page, &asked.replace("ask", "deny"));
-        assert!(denied.contains("guards/no-verify"), "{denied}");
+        assert!(denied.contains("deny  guards/") && denied.contains("--no-verify"), "{denied}");
         typed(world, page, &section(page, None));
     });
 }

@@ -153,8 +153,16 @@ mod tests {
         for (place, guarded, why) in [
             ("proj/.git/trees/x", true, Some("git keeps its own files there")),
             ("proj/.git/trees/x", false, Some("git keeps its own files there")),
-            ("state/trees/x", true, Some("holds amplihack's own files, which the guard protects from agents")),
-            (".amplihack/trees/x", true, Some("holds amplihack's own files, which the guard protects from agents")),
+            (
+                "state/trees/x",
+                true,
+                Some("holds amplihack's own files, which the guard protects from agents"),
+            ),
+            (
+                ".amplihack/trees/x",
+                true,
+                Some("holds amplihack's own files, which the guard protects from agents"),
+            ),
             (".config/amplihack/x", true, Some("the policy lets no agent write there")),
             (".config/amplihack/x", false, None),
             ("trees/x", true, None),

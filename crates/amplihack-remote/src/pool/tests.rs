@@ -229,7 +229,7 @@ fn nothing_is_sent_of_a_session_that_was_ended_meanwhile() {
     let (mut state, id) = one(StartPhase::Reserved);
     state.mark_killed(&id, None, true, at(5)).unwrap();
     let error = state.advance_start(&id, StartPhase::Sent).unwrap_err();
-    assert_eq!(error.to_string(), format!("session '{id}' cannot go on: it is killed or has no machine"));
+    assert_eq!(error.to_string(), format!("session '{id}' cannot continue: it is killed or has no machine"));
     assert_eq!(state.vm_pool["h"].idle_since, Some(at(5)));
 }
 
