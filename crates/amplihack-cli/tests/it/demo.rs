@@ -1,11 +1,10 @@
 //! `demo` on a bare machine, with real agents, and with broken ones.
 
-use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use amplihack_testkit::{Output, Sandbox, real};
 
-use crate::scene::{files, shown};
+use crate::scene::{files, program, shown};
 use crate::world::{amplihack, run, run_in_loopback};
 
 /// A machine with nothing: an empty home, the system's own programs.
@@ -82,11 +81,6 @@ fn real_agents_are_shown_where_they_are_installed() {
     let written = files(&sandbox.home());
     assert_eq!(written, [sandbox.home().join(".amplihack/versions.json")], "only the version cache");
     nothing_is_left(&sandbox);
-}
-
-fn program(sandbox: &Sandbox, name: &str, text: &str) {
-    let path = sandbox.write(format!("bin/{name}"), text);
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
 }
 
 /// One agent that works, one that cannot be started, one that only says its version.

@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use amplihack_testkit::{NetNs, Output, Run, Sandbox, Script, real};
 
-use crate::scene::{files, shown};
+use crate::scene::{files, program, shown};
 use crate::world::{amplihack, run};
 
 /// A machine with two agents of proved versions, one that has no version, and tools of known versions.
@@ -14,15 +14,14 @@ fn machine() -> Sandbox {
         sandbox.fake(agent);
     }
     sandbox.script_for("copilot", &Script::new().version("cannot tell"));
-    program(&sandbox, "tmux", "echo tmux 3.5");
-    program(&sandbox, "ssh", "echo 'OpenSSH_9.9, OpenSSL 3.5' >&2");
+    shell_program(&sandbox, "tmux", "echo tmux 3.5");
+    shell_program(&sandbox, "ssh", "echo 'OpenSSH_9.9, OpenSSL 3.5' >&2");
     sandbox.set("PATH", sandbox.bin());
     sandbox
 }
 
-fn program(sandbox: &Sandbox, name: &str, line: &str) {
-    let path = sandbox.write(format!("bin/{name}"), format!("#!/bin/sh\n{line}\n"));
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+fn shell_program(sandbox: &Sandbox, name: &str, line: &str) {
+    program(sandbox, name, &format!("#!/bin/sh\n{line}\n"));
 }
 
 fn doctor(sandbox: &Sandbox, args: &[&str]) -> Output {
@@ -87,7 +86,7 @@ fn only_what_is_broken_makes_doctor_fail() {
     let mut sandbox = Sandbox::new();
     sandbox.set("PATH", sandbox.bin());
     doctor(&sandbox, &[]).assert_code(0).assert_stdout_has("no agent was found: ");
-    program(&sandbox, "claude", "echo 'lost my libraries' >&2; exit 127");
+    shell_program(&sandbox, "claude", "echo 'lost my libraries' >&2; exit 127");
     sandbox.write("bin/copilot", "#!/no/such/interpreter\n");
     std::fs::set_permissions(sandbox.bin().join("copilot"), std::fs::Permissions::from_mode(0o755)).unwrap();
     sandbox.set("AMPLIHACK_CODEX_PATH", sandbox.root().join("no/codex"));

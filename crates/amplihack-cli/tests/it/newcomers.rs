@@ -2,7 +2,6 @@
 //! success is read from files. Agents, home, policy and guard are what a user has.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::Duration;
 
@@ -12,7 +11,8 @@ use amplihack_testkit::page::{self, Block};
 use amplihack_testkit::procs::Sweep;
 use amplihack_testkit::{NetNs, Sandbox, skip_test, workspace};
 
-use crate::scene::files;
+use crate::scene::{files, program};
+use crate::tutorial::ssh;
 use crate::world::{World, amplihack, real};
 
 /// The longest that a first success may take, once the program is built.
@@ -34,11 +34,6 @@ fn line(path: &str, start: &str) -> String {
     let found = text.lines().find(|line| line.starts_with(start));
     let found = found.unwrap_or_else(|| panic!("{path} has no line that begins with {start}"));
     found.split("  #").next().unwrap_or_default().trim().to_owned()
-}
-
-fn program(sandbox: &Sandbox, name: &str, text: &str) {
-    let path = sandbox.write(format!("bin/{name}"), text);
-    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
 /// Replies of a model that writes a line into `steps`, and reports that it is done.
@@ -152,9 +147,9 @@ fn a_session_on_a_second_machine_is_completed() {
     if !Path::new("/usr/sbin/sshd").exists() {
         return skip_test("there is no sshd");
     }
-    let sandbox = Sandbox::new();
+    let mut sandbox = Sandbox::new();
     sandbox.link("amplihack", amplihack());
-    program(&sandbox, "ssh", "#!/bin/sh\nexec /usr/bin/ssh -F \"$HOME/.ssh/config\" \"$@\"\n");
+    ssh(&mut sandbox);
     let _sweep = Sweep::new(sandbox.root().display().to_string());
     let page = "docs/tutorial/ten-minutes.md";
     let here = Block {

@@ -24,6 +24,12 @@ pub(crate) fn repository(agents: &[&str]) -> Sandbox {
     sandbox
 }
 
+/// A program of this name and text on the sandbox's PATH.
+pub(crate) fn program(sandbox: &Sandbox, name: &str, text: &str) {
+    let path = sandbox.write(format!("bin/{name}"), text);
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+}
+
 /// Waits until `path` below the sandbox's root has contents, and returns them without blanks around them.
 #[track_caller]
 pub(crate) fn when_written(sandbox: &Sandbox, path: &str) -> String {

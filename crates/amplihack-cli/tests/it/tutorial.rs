@@ -1,6 +1,5 @@
 //! The tutorial and the README do what they say: their commands are taken from the pages and run.
 
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::Duration;
 
@@ -11,17 +10,13 @@ use amplihack_testkit::{NetNs, Sandbox, Script, long, real, skip_test, workspace
 use amplihack_config::env::Env;
 
 use crate::auto::plays;
+use crate::scene::program;
 use crate::world::amplihack;
 
 const TUTORIAL: &str = "docs/tutorial/ten-minutes.md";
 
 fn text(path: &str) -> String {
     std::fs::read_to_string(workspace().join(path)).unwrap()
-}
-
-fn program(sandbox: &Sandbox, name: &str, text: &str) {
-    let path = sandbox.write(format!("bin/{name}"), text);
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
 }
 
 /// A `cargo` that takes the commands of the pages in a clone, and has built the program already.
@@ -93,8 +88,11 @@ fn possible(blocks: &mut Vec<Block>) {
     });
 }
 
-/// An `ssh` that reads the sandbox's configuration: ssh asks the system for the home, not HOME.
-fn ssh(sandbox: &Sandbox) {
+/// An `ssh` that reads the sandbox's configuration: ssh asks the system for the home, not HOME. Connections are shared below the
+/// sandbox, as each user shares no one else's: another test's leads to another host of this name.
+pub(crate) fn ssh(sandbox: &mut Sandbox) {
+    let root = sandbox.root().to_owned();
+    sandbox.set("XDG_RUNTIME_DIR", root);
     program(sandbox, "ssh", "#!/bin/sh\nexec /usr/bin/ssh -F \"$HOME/.ssh/config\" \"$@\"\n");
 }
 
@@ -112,7 +110,7 @@ fn every_command_of_the_tutorial_does_what_the_page_says() {
     let mut blocks = page::blocks(&text(TUTORIAL));
     assert!(blocks.len() > 8, "{blocks:#?}");
     possible(&mut blocks);
-    ssh(&sandbox);
+    ssh(&mut sandbox);
     // Its sessions and its server outlive the commands that start them, should a command fail.
     let _sweep = Sweep::new(sandbox.root().display().to_string());
     NetNs::new()
