@@ -1,25 +1,21 @@
 //! Setup of a child process between fork and exec, and the heir of orphans.
 #![expect(
     unsafe_code,
-    reason = "`pre_exec`, `signal` and `waitid` with the id of whoever ended have no safe counterpart"
+    reason = "`pre_exec` and `waitid` with the id of whoever ended have no safe counterpart"
 )]
 
 use std::fs::File;
 use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::AsFd;
+use std::os::fd::AsRawFd;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-use rustix::fs::{Mode, OFlags};
-use rustix::process::{
-    Pid, Signal, getpid, getppid, set_child_subreaper, set_parent_process_death_signal, setpgid, setsid,
-};
+use libc::c_int;
+use rustix::io::Errno;
+use rustix::process::{Pid, WaitId, WaitIdOptions, getpid, set_child_subreaper, waitid};
 
-use super::ProcessEntry;
-
-/// Signals have the numbers 1 to 64 on Linux; 32 and 33 belong to the C library, which refuses to change them.
-const LAST_SIGNAL: i32 = 64;
+use super::{ProcessEntry, raw};
 
 /// Setup of a child process, besides default signal handling, which every child gets.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -40,35 +36,28 @@ pub struct ChildOptions {
 /// SIGINT ignored, `nohup` with SIGHUP, and Rust programs ignore SIGPIPE. The standard library empties the signal mask.
 /// The command must be spawned by the process that called this function.
 pub fn prepare_child(command: &mut Command, options: ChildOptions) {
-    let parent = getpid();
-    // SAFETY: the closure runs between fork and exec, where only async-signal-safe calls are allowed. It calls
-    // `signal`, `setpgid`, `setsid`, `prctl` and `getppid`, allocates nothing and takes no lock; an `io::Error` made of an
-    // error number does not allocate either.
+    let parent = raw::own_id();
+    // SAFETY: the closure runs between fork and exec, where only async-signal-safe calls are allowed. It makes system calls,
+    // allocates nothing and takes no lock; an `io::Error` made of an error number does not allocate either.
     unsafe {
-        command.pre_exec(move || set_up(parent, options));
+        command.pre_exec(move || options.set_up(parent).map_err(io::Error::from_raw_os_error));
     }
 }
 
-fn set_up(parent: Pid, options: ChildOptions) -> io::Result<()> {
-    for signal in 1..=LAST_SIGNAL {
-        // SAFETY: `SIG_DFL` is a valid disposition for each signal, and a refusal (SIGKILL, SIGSTOP, 32, 33) changes nothing.
-        unsafe {
-            libc::signal(signal, libc::SIG_DFL);
+impl ChildOptions {
+    /// Sets this process up, which is the child of `parent` and not the program yet. Makes nothing but system calls.
+    pub(super) fn set_up(self, parent: usize) -> Result<(), c_int> {
+        raw::default_actions();
+        if self.session {
+            raw::lead_session()?;
+        } else if self.group {
+            raw::lead_group()?;
         }
-    }
-    if options.session {
-        setsid()?;
-    } else if options.group {
-        setpgid(None, None)?;
-    }
-    if options.death_signal {
-        set_parent_process_death_signal(Some(Signal::TERM))?;
-        if getppid() != Some(parent) {
-            // The parent went away before the signal was armed, and nobody is left to want this child.
-            return Err(io::Error::from_raw_os_error(libc::ESRCH));
+        if self.death_signal {
+            raw::end_with_parent(libc::SIGTERM, parent)?;
         }
+        Ok(())
     }
-    Ok(())
 }
 
 /// Has the child of `command` write who it is to the end of `file`, before it becomes the program: its line of the process
@@ -76,25 +65,11 @@ fn set_up(parent: Pid, options: ChildOptions) -> io::Result<()> {
 ///
 /// Call it after [`prepare_child`], so that the line names the child's own group.
 pub fn record_child(command: &mut Command, file: File) {
-    // SAFETY: the closure runs between fork and exec, where only async-signal-safe calls are allowed; see `record_self`.
+    // SAFETY: the closure runs between fork and exec, where only async-signal-safe calls are allowed: it makes three system calls.
     // `file` lives as long as the closure.
     unsafe {
-        command.pre_exec(move || record_self(&file));
+        command.pre_exec(move || raw::record_self(file.as_raw_fd()).map_err(io::Error::from_raw_os_error));
     }
-}
-
-/// Writes this process's line of the process table to the end of `file`: one write, so that lines never mix.
-///
-/// For a child before its exec: it calls `open`, `read` and `write`, and allocates nothing.
-fn record_self(file: impl AsFd) -> io::Result<()> {
-    let stat = rustix::fs::open(c"/proc/self/stat", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
-    let mut line = [0_u8; 2048];
-    let length = rustix::io::read(&stat, &mut line)?;
-    let line = line.get(..length).unwrap_or_default();
-    if !line.ends_with(b"\n") || rustix::io::write(&file, line)? != length {
-        return Err(io::Error::from_raw_os_error(libc::EIO));
-    }
-    Ok(())
 }
 
 /// The processes that [`record_child`] wrote down, as they were then. What is no whole line is passed over.
@@ -124,6 +99,17 @@ pub fn ended_child() -> Option<u32> {
     u32::try_from(pid).ok().filter(|pid| *pid != 0)
 }
 
+/// Waits for the end of the child `pid`, and reaps it.
+pub(super) fn wait_for_child(pid: u32) -> io::Result<()> {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or(Errno::CHILD)?;
+    loop {
+        match waitid(WaitId::Pid(pid), WaitIdOptions::EXITED) {
+            Err(Errno::INTR) => {}
+            other => return Ok(other.map(drop)?),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::process::Command;
@@ -140,7 +126,7 @@ mod tests {
     #[test]
     fn a_child_ignores_and_blocks_no_signal() {
         // The test process itself ignores SIGPIPE, as each Rust program does.
-        assert!(crate::ignores_signal(super::Signal::PIPE));
+        assert!(crate::ignores_signal(crate::Signal::PIPE));
         for field in ["SigIgn", "SigBlk"] {
             let line = status_field(ChildOptions::default(), field);
             let mask = u64::from_str_radix(line.split_whitespace().last().unwrap(), 16).unwrap();

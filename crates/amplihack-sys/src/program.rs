@@ -11,10 +11,8 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::process::Command;
 
 use libc::{c_int, c_void};
-use rustix::io::Errno;
-use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 
-use super::child::ChildOptions;
+use super::child::{ChildOptions, wait_for_child};
 use super::image::ProgramImage;
 use super::raw;
 use super::stack::CloneStack;
@@ -133,19 +131,7 @@ extern "C" fn become_program(orders: *mut c_void) -> c_int {
 
 impl ProgramOrders<'_> {
     fn set_up(&self) -> Result<(), c_int> {
-        raw::default_actions();
-        if self.options.session {
-            raw::lead_session()?;
-        } else if self.options.group {
-            raw::lead_group()?;
-        }
-        if self.options.death_signal {
-            raw::control_process(libc::PR_SET_PDEATHSIG, libc::SIGTERM)?;
-            if raw::parent_id() != self.parent {
-                // The parent went away before the signal was armed, and nobody is left to want this child.
-                return Err(libc::ESRCH);
-            }
-        }
+        self.options.set_up(self.parent)?;
         for (from, to) in self.streams.into_iter().zip(0..) {
             if let Some(from) = from {
                 raw::duplicate_file(from, to)?;
@@ -168,13 +154,7 @@ impl StartedProgram {
     ///
     /// `ECHILD` if somebody else reaped it.
     pub fn wait(self) -> io::Result<()> {
-        let pid = i32::try_from(self.pid).ok().and_then(Pid::from_raw).ok_or(Errno::CHILD)?;
-        loop {
-            match waitid(WaitId::Pid(pid), WaitIdOptions::EXITED) {
-                Err(Errno::INTR) => {}
-                other => return other.map(drop).map_err(io::Error::from),
-            }
-        }
+        wait_for_child(self.pid)
     }
 }
 

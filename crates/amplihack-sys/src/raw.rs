@@ -126,7 +126,10 @@ pub(super) fn record_self(list: RawFd) -> Result<(), c_int> {
     let length = read(stat, &mut line);
     close_file(stat);
     let line = line.get(..length?).unwrap_or_default();
-    if line.ends_with(b"\n") && write_all(list, line) == line.len() { Ok(()) } else { Err(libc::EIO) }
+    let arguments = [as_argument(list), line.as_ptr() as usize, line.len(), 0, 0];
+    // SAFETY: the pointer and the length are those of a live slice.
+    let written = check_answer(unsafe { system_call(libc::SYS_write, arguments) })?;
+    if line.ends_with(b"\n") && written == line.len() { Ok(()) } else { Err(libc::EIO) }
 }
 
 pub(super) fn open_file(directory: RawFd, path: &CStr, flags: c_int) -> Result<RawFd, c_int> {
@@ -250,6 +253,13 @@ pub(super) fn lead_session() -> Result<(), c_int> {
 
 pub(super) fn control_process(option: c_int, argument: c_int) -> Result<(), c_int> {
     call_checked(libc::SYS_prctl, [as_argument(option), as_argument(argument), 0, 0, 0])
+}
+
+/// Has this process get `signal` when `parent` ends, which is to be its parent still.
+pub(super) fn end_with_parent(signal: c_int, parent: usize) -> Result<(), c_int> {
+    control_process(libc::PR_SET_PDEATHSIG, signal)?;
+    // It may have gone away before the signal was armed, and nobody is left to want this child.
+    if parent_id() == parent { Ok(()) } else { Err(libc::ESRCH) }
 }
 
 /// Becomes the program at `path`; its error's number if it cannot.

@@ -21,9 +21,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rustix::io::Errno;
-use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
-
+use super::child::wait_for_child;
 use super::image::ProgramImage;
 use super::raw;
 use super::signal::ProcessExit;
@@ -226,14 +224,7 @@ impl StepKeeper {
 
     /// Waits for its end, and reaps it.
     pub fn wait(self) -> io::Result<()> {
-        let pid = i32::try_from(self.pid).ok().and_then(Pid::from_raw).ok_or(Errno::CHILD)?;
-        loop {
-            match waitid(WaitId::Pid(pid), WaitIdOptions::EXITED) {
-                Err(Errno::INTR) => {}
-                Err(error) => return Err(error.into()),
-                Ok(_) => break,
-            }
-        }
+        wait_for_child(self.pid)?;
         // SAFETY: the keeper has ended.
         unsafe { self.free_memory() };
         Ok(())

@@ -103,11 +103,7 @@ impl KeeperOrders {
     fn run_keeper(&self) -> Result<(), c_int> {
         raw::default_actions();
         raw::lead_group()?;
-        raw::control_process(libc::PR_SET_PDEATHSIG, libc::SIGTERM)?;
-        if raw::parent_id() != self.runner {
-            // It went away before the signal was armed, and nobody is left to want this step.
-            return Err(libc::ESRCH);
-        }
+        raw::end_with_parent(libc::SIGTERM, self.runner)?;
         raw::record_self(self.processes)?;
         raw::control_process(libc::PR_SET_CHILD_SUBREAPER, 1)?;
         let watched = raw::signal_mask(&WATCHED);
@@ -150,10 +146,7 @@ impl KeeperOrders {
     fn execute_program(&self, keeper: usize) -> c_int {
         let prepared = || {
             raw::lead_group()?;
-            raw::control_process(libc::PR_SET_PDEATHSIG, libc::SIGKILL)?;
-            if raw::parent_id() != keeper {
-                return Err(libc::ESRCH);
-            }
+            raw::end_with_parent(libc::SIGKILL, keeper)?;
             for (from, to) in self.streams.into_iter().zip(0..) {
                 raw::duplicate_file(from, to)?;
             }
