@@ -6,7 +6,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use amplihack_sys::{self as sys, ChildOptions, ProcessExit};
+use amplihack_sys::{self as sys, ChildOptions, ProcessExit, check_open_files};
 
 use crate::error::RunError;
 use crate::output::{EndCause, ProcessOutput};
@@ -75,8 +75,9 @@ pub fn spawn_detached(mut command: Command) -> Result<u32, RunError> {
 /// A runtime with all that runs need, on the thread that uses it.
 ///
 /// # Errors
-/// The system's error, if the runtime cannot be had: for want of file descriptors, for example.
+/// The system's error, if the runtime cannot be had, and that of [`check_open_files`]: with too few descriptors it would panic.
 pub fn build_runtime() -> io::Result<tokio::runtime::Runtime> {
+    check_open_files()?;
     tokio::runtime::Builder::new_current_thread().enable_all().build()
 }
 

@@ -40,7 +40,7 @@ pub use child::{
 };
 pub use descriptor::stdout_onto;
 pub use keeper::{KeeperOptions, PreparedKeeper, StepKeeper, StepProgram, StepRecord, not_started};
-pub use limits::{ArgLimits, arg_limits, exec_cost};
+pub use limits::{ArgLimits, arg_limits, check_open_files, exec_cost};
 pub use peer::{PeerCredentials, peer_credentials};
 pub use proc::{
     ProcessEntry, boot_id, environ_has, holds_terminal, is_main_thread, list_ancestors, list_children,

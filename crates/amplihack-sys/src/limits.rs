@@ -1,6 +1,7 @@
-//! Limits of the argument and environment text that one exec takes on this machine.
+//! Limits of this machine and this process: the text that one exec takes, and the files that may be open.
 
 use std::ffi::OsStr;
+use std::io;
 
 use rustix::process::{Resource, getrlimit};
 
@@ -42,6 +43,22 @@ pub fn exec_cost<'a>(
     let args: u64 = args.into_iter().map(|arg| string(arg.len()) + POINTER).sum();
     let env: u64 = env.into_iter().map(|(name, value)| string(name.len() + 1 + value.len()) + POINTER).sum();
     program + args + env
+}
+
+/// Files that a run may have open at once, with room to spare: pipes, journals, the guard's socket, the runtimes of its threads.
+const OPEN_FILES: u64 = 64;
+
+/// Checks that this process may open as many files as a run needs. Without them the run would fail half-way, where nobody expects it.
+///
+/// # Errors
+/// An error that names the limit, and the command that raises it.
+pub fn check_open_files() -> io::Result<()> {
+    match getrlimit(Resource::Nofile).current {
+        Some(limit) if limit < OPEN_FILES => Err(io::Error::other(format!(
+            "only {limit} files may be open at once, and a run needs {OPEN_FILES}; raise it: ulimit -n 1024"
+        ))),
+        _ => Ok(()),
+    }
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ use amplihack_session::RunEnd;
 use amplihack_session::describe_duration;
 
 use crate::cli::{LaunchArgs, OutputFormat};
-use crate::commands::{build_runtime, choose_agent, current_dir};
+use crate::commands::{build_runtime, check_open_files, choose_agent, current_dir};
 use crate::input::{GatheredInput, StandardTerminals, gather_input, utf8_text};
 use crate::ui::{self, AgentPrinter, CommandFailure};
 
@@ -59,6 +59,7 @@ pub(crate) fn run_in(
     }
     // Before the configuration: a directory without rights is not the fault of a file in it.
     check_directory(&cwd)?;
+    check_open_files()?;
     let config = LayeredConfig::load(env, &cwd, &[])?;
     super::config::show_warnings(&config);
     let agent = agent.unwrap_or_else(|| choose_agent(&cwd, env, &config));

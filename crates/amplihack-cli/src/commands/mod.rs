@@ -87,6 +87,12 @@ fn fit_terminal(table: &mut comfy_table::Table) {
     }
 }
 
+/// Checks, before anything is shown or recorded, that a run would not fail for want of open files.
+fn check_open_files() -> Result<(), CommandFailure> {
+    amplihack_sys::check_open_files()
+        .map_err(|error| CommandFailure::from_io_error("no run can be started", &error))
+}
+
 /// A runtime on this thread; the agent's pipes and its end are all that it waits for.
 fn build_runtime() -> Result<tokio::runtime::Runtime, CommandFailure> {
     amplihack_session::build_runtime()

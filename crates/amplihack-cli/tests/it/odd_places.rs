@@ -43,13 +43,13 @@ fn place() -> Sandbox {
 /// The exit codes that `name` may have, and a text that stderr must hold then.
 type Exception = (&'static str, i32, &'static str);
 
-/// Runs every command in `sandbox`, in its working directory or in `cwd`, behind `before`, a line of shell. Each ends as it should, but for
+/// Runs every command in `sandbox`, in its working directory or in `cwd`, behind `before`, a line of bash. Each ends as it should, but for
 /// `exceptions`, which fail with the text that tells the way out.
 #[track_caller]
 fn assert_holds(sandbox: &Sandbox, cwd: Option<&Path>, before: &str, exceptions: &[Exception]) {
     let mut faults = Vec::new();
     for (name, args, asked, code) in COMMANDS {
-        let mut command = sandbox.command("/bin/sh");
+        let mut command = sandbox.command("/bin/bash");
         command.current_dir(cwd.unwrap_or(&sandbox.work()));
         let recipe = sandbox.root().join("r.yaml");
         command.args(["-c", &format!("{before}\nexec \"$@\""), "sh"]).arg(amplihack());
@@ -114,6 +114,10 @@ fn work_at(sandbox: &Sandbox, name: impl Into<OsString>) -> PathBuf {
 
 /// What a launch says that cannot name its directory in a registration.
 const NO_PLAIN_NAME: &str = "set AMPLIHACK_HOME to a directory with a plain name";
+/// What a run says that would not have the files that it needs.
+const MORE_FILES: &str = "ulimit -n 1024";
+/// Whoever runs the tests may have left files open in them: they would count.
+const NO_INHERITED_FILES: &str = "for file in /proc/self/fd/*; do file=${file##*/}; [ $file -lt 3 ] || eval \"exec $file>&-\"; done";
 /// What commands say whose home cannot be written.
 const OTHER_HOME: &str = "set AMPLIHACK_HOME to another directory";
 
@@ -138,12 +142,16 @@ odd_places! {
         sandbox.unset("FAKE_AGENT_LOG");
         None
     };
-    few_open_files: "ulimit -n 64", [], |_| None;
-    fewer_open_files: "ulimit -n 20", [("json", 1, "raise ulimit -n"), ("recipe", 1, "raise ulimit -n")], |_| None;
-    hardly_any_open_files: "ulimit -n 8", [
-        ("launch", 1, "Too many open files"),
-        ("json", 1, "Too many open files"),
-        ("recipe", 1, "Too many open files"),
+    few_open_files: &format!("{NO_INHERITED_FILES}\nulimit -n 64"), [], |_| None;
+    too_few_open_files: "ulimit -n 24", [
+        ("launch", 1, MORE_FILES),
+        ("json", 1, MORE_FILES),
+        ("recipe", 1, MORE_FILES),
+    ], |_| None;
+    hardly_any_open_files: &format!("{NO_INHERITED_FILES}\nulimit -n 6"), [
+        ("launch", 1, MORE_FILES),
+        ("json", 1, MORE_FILES),
+        ("recipe", 1, MORE_FILES),
     ], |_| None;
     home_behind_a_link: "", [], |sandbox| {
         std::os::unix::fs::symlink(sandbox.home(), sandbox.root().join("link")).unwrap();

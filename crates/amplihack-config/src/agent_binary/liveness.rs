@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::{AgentBinary, MARK_VAR};
 use crate::env::Env;
-use crate::launcher_context::{SessionContext, SessionId, launches_of, may_have_launches};
+use crate::launcher_context::{LaunchIndex, SessionContext, SessionId};
 use amplihack_sys as sys;
 
 /// Number of processes that are looked at on the way up from the one that asks.
@@ -66,18 +66,19 @@ impl LaunchLiveness for SystemLiveness {
         found.is_some_and(|found| expected.is_none_or(|expected| expected == found))
     }
 
-    /// Looks at one directory that is not there, where no launch runs.
+    /// Looks at one empty directory, where no launch runs.
     fn nearest_ancestor(&self) -> Option<AncestorLaunch> {
-        if self.home.as_deref().is_some_and(|home| !may_have_launches(home)) {
+        let index = self.home.as_deref().map(LaunchIndex::read);
+        if index.as_ref().is_some_and(LaunchIndex::is_empty) {
             return None;
         }
         let list_ancestors = sys::list_ancestors(MAX_ANCESTORS);
         // A process whose environment was cleared has no home of its own.
         let above = || list_ancestors.iter().find_map(|above| Env::of_process(above.pid)?.amplihack_home());
-        let home = self.home.clone().or_else(above)?;
+        let index = index.or_else(|| Some(LaunchIndex::read(&above()?)))?;
         let mut below = vec![std::process::id()];
         for above in &list_ancestors {
-            let launches = launches_of(&home, above.pid, above.start_time);
+            let launches = index.launches_of(above.pid, above.start_time);
             if !launches.is_empty() {
                 return one_of(launches, &below);
             }

@@ -1,7 +1,7 @@
 //! Running launches by their launcher's process: the index by which a descendant finds the launch above it without a search.
 //!
-//! An empty file `sessions/.living/<pid>-<start time>/<session>` for each launch. The session's own file is what counts: an
-//! entry without one is a launch that has ended.
+//! An entry `sessions/.living/<pid>-<start time>-<session>` for each launch: another name of the session's file, since a new file costs
+//! a launch more than a second name. The file at its own place is what counts: an entry without one is a launch that has ended.
 
 use std::fs::{self, File};
 use std::io;
@@ -17,73 +17,85 @@ fn index_directory(home: &Path) -> PathBuf {
     sessions_directory(home).join(DIRECTORY)
 }
 
-fn launcher_directory(home: &Path, pid: u32, start_time: u64) -> PathBuf {
-    index_directory(home).join(format!("{pid}-{start_time}"))
+/// Start of the names of the entries of a launcher's process.
+fn launcher_prefix(pid: u32, start_time: u64) -> String {
+    format!("{pid}-{start_time}-")
 }
 
-/// Enters the launch `id`, and removes the entries of launches that have no file any more.
+fn entry_path(home: &Path, id: &SessionId, context: &SessionContext) -> PathBuf {
+    index_directory(home).join(launcher_prefix(context.pid, context.start_time) + id.as_str())
+}
+
+/// Enters the launch `id`, whose file is written, and removes the entries of launches that have no file any more.
 pub(super) fn enter_launch(home: &Path, id: &SessionId, context: &SessionContext) -> io::Result<()> {
     sweep_index(home);
-    let launcher_directory = launcher_directory(home, context.pid, context.start_time);
-    // A directory that goes between two looks at it is reported as there already.
-    let gone =
-        |error: &io::Error| matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::AlreadyExists);
-    let mut tries = 0;
-    loop {
-        match create_private_dir(&launcher_directory)
-            .and_then(|()| File::create(launcher_directory.join(id.as_str())))
-        {
-            // The end of another launch took the directory away in between.
-            Err(error) if gone(&error) && tries < 100 => tries += 1,
-            entered => return entered.map(drop),
-        }
+    create_private_dir(&index_directory(home))?;
+    let entry = entry_path(home, id, context);
+    match fs::hard_link(SessionContext::path(home, id), &entry) {
+        // A launch that is written again.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        // Some file systems give a file only one name.
+        Err(_) => File::create(entry).map(drop),
+        Ok(()) => Ok(()),
     }
 }
 
-/// Removes the launch `id`, and what is empty after it.
+/// Removes the launch `id`.
 pub(super) fn remove_launch(home: &Path, id: &SessionId, context: &SessionContext) {
-    let launcher_directory = launcher_directory(home, context.pid, context.start_time);
-    let _ = fs::remove_file(launcher_directory.join(id.as_str()));
-    let _ = fs::remove_dir(&launcher_directory).and_then(|()| fs::remove_dir(index_directory(home)));
+    // What stays is swept by the next launch.
+    let _ = fs::remove_file(entry_path(home, id, context));
 }
 
 /// Removes the entries of launches below `home` that have no file any more: one that was killed leaves its entry.
 pub fn sweep_index(home: &Path) {
-    for launcher in list_entries(&index_directory(home)) {
-        for entry in list_entries(&launcher) {
-            let id = entry.file_name().and_then(|name| SessionId::parse(name.to_str()?).ok());
-            if id.is_none_or(|id| !SessionContext::path(home, &id).exists()) {
-                let _ = fs::remove_file(&entry);
-            }
+    for entry in entry_names(home) {
+        let id = entry.splitn(3, '-').nth(2).and_then(|id| SessionId::parse(id).ok());
+        if id.is_none_or(|id| !SessionContext::path(home, &id).exists()) {
+            // Another launch may have swept it.
+            let _ = fs::remove_file(index_directory(home).join(entry));
         }
-        let _ = fs::remove_dir(&launcher);
     }
-    // Gone only if it is empty.
-    let _ = fs::remove_dir(index_directory(home));
 }
 
-fn list_entries(directory: &Path) -> Vec<PathBuf> {
-    let found = fs::read_dir(directory);
-    found.map(|found| found.flatten().map(|entry| entry.path()).collect()).unwrap_or_default()
+fn entry_names(home: &Path) -> impl Iterator<Item = String> {
+    let found = fs::read_dir(index_directory(home)).into_iter().flatten().flatten();
+    found.filter_map(|entry| entry.file_name().into_string().ok())
 }
 
-/// Reports whether there can be a running launch below `home`; false without a search.
-pub fn may_have_launches(home: &Path) -> bool {
-    index_directory(home).exists()
+/// The index below one home, as of one moment.
+#[derive(Debug)]
+pub struct LaunchIndex {
+    home: PathBuf,
+    entries: Vec<String>,
 }
 
-/// The running launches of the process `pid` that started at `start_time`.
-pub fn launches_of(home: &Path, pid: u32, start_time: u64) -> Vec<(SessionId, SessionContext)> {
-    let launch = |entry: PathBuf| {
-        let id = SessionId::parse(entry.file_name()?.to_str()?).ok()?;
-        let context = SessionContext::read(home, &id).ok()??;
-        (context.pid == pid && context.start_time == start_time).then_some((id, context))
-    };
-    list_entries(&launcher_directory(home, pid, start_time)).into_iter().filter_map(launch).collect()
+impl LaunchIndex {
+    /// Reads the index below `home`. A home without one has no launches.
+    pub fn read(home: &Path) -> Self {
+        Self { home: home.to_owned(), entries: entry_names(home).collect() }
+    }
+
+    /// Reports that no launch runs below the home.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// The running launches of the process `pid` that started at `start_time`.
+    pub fn launches_of(&self, pid: u32, start_time: u64) -> Vec<(SessionId, SessionContext)> {
+        let prefix = launcher_prefix(pid, start_time);
+        let launch = |entry: &String| {
+            let id = SessionId::parse(entry.strip_prefix(&prefix)?).ok()?;
+            let context = SessionContext::read(&self.home, &id).ok()??;
+            (context.pid == pid && context.start_time == start_time).then_some((id, context))
+        };
+        self.entries.iter().filter_map(launch).collect()
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::MetadataExt;
+
     use super::*;
     use crate::agent_binary::AgentBinary;
 
@@ -96,7 +108,7 @@ mod tests {
     }
 
     fn found(home: &Path, context: &SessionContext) -> Vec<String> {
-        let launches = launches_of(home, context.pid, context.start_time);
+        let launches = LaunchIndex::read(home).launches_of(context.pid, context.start_time);
         let mut names: Vec<_> = launches.into_iter().map(|(id, _)| id.to_string()).collect();
         names.sort();
         names
@@ -107,16 +119,18 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let home = dir.path();
         let ours = context(AgentBinary::Codex);
-        assert!(!may_have_launches(home) && found(home, &ours).is_empty());
+        assert!(LaunchIndex::read(home).is_empty() && found(home, &ours).is_empty());
         ours.write(home, &id("s1")).unwrap();
         ours.write(home, &id("s2")).unwrap();
-        assert!(may_have_launches(home));
+        assert!(!LaunchIndex::read(home).is_empty());
         assert_eq!(found(home, &ours), ["s1", "s2"]);
-        assert!(launches_of(home, ours.pid, ours.start_time + 1).is_empty(), "another process of that id");
+        let of_another = LaunchIndex::read(home).launches_of(ours.pid, ours.start_time + 1);
+        assert!(of_another.is_empty(), "another process of that id");
         SessionContext::remove(home, &id("s1")).unwrap();
         assert_eq!(found(home, &ours), ["s2"]);
         SessionContext::remove(home, &id("s2")).unwrap();
-        assert_eq!(fs::read_dir(sessions_directory(home)).unwrap().count(), 0);
+        assert!(LaunchIndex::read(home).is_empty());
+        assert_eq!(fs::read_dir(sessions_directory(home)).unwrap().count(), 1, "only the empty index stays");
     }
 
     #[test]
@@ -130,11 +144,21 @@ mod tests {
         assert_eq!(found(home, &killed), ["killed"], "its process may be in another namespace");
         fs::remove_dir_all(id("killed").directory(home)).unwrap();
         assert!(found(home, &killed).is_empty());
-        fs::write(launcher_directory(home, ours.pid, ours.start_time).join("killed"), "").unwrap();
+        fs::write(entry_path(home, &id("killed"), &ours), "").unwrap();
         assert_eq!(found(home, &ours), ["s1"]);
         ours.write(home, &id("s2")).unwrap();
-        assert!(!launcher_directory(home, 1, 2).exists());
-        assert_eq!(fs::read_dir(launcher_directory(home, ours.pid, ours.start_time)).unwrap().count(), 2);
+        assert!(!entry_path(home, &id("killed"), &killed).exists());
+        assert_eq!(entry_names(home).count(), 2);
+    }
+
+    #[test]
+    fn an_entry_is_another_name_of_the_sessions_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let ours = context(AgentBinary::Codex);
+        let path = ours.write(dir.path(), &id("s1")).unwrap();
+        assert_eq!(fs::metadata(path).unwrap().nlink(), 2);
+        ours.write(dir.path(), &id("s1")).unwrap();
+        assert_eq!(found(dir.path(), &ours), ["s1"], "written again, it is entered once");
     }
 
     #[test]
@@ -154,6 +178,6 @@ mod tests {
                 });
             }
         });
-        assert!(!may_have_launches(home));
+        assert!(LaunchIndex::read(home).is_empty());
     }
 }

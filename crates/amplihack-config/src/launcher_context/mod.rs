@@ -15,7 +15,7 @@ use serde::Serialize;
 use crate::agent_binary::AgentBinary;
 use amplihack_sys::error::ErrorExplanation;
 
-pub use launch_index::{launches_of, may_have_launches, sweep_index};
+pub use launch_index::{LaunchIndex, sweep_index};
 pub use read::{ContextFileError, LauncherContextFile, MAX_AGE, MAX_DEPTH, MAX_FILE_BYTES, read};
 pub use session::{
     BadSessionId, SessionContext, SessionId, new_session_id, pick_by_prefix, sessions_directory,

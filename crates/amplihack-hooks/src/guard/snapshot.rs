@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use amplihack_config::env::Env;
-use amplihack_config::launcher_context::{launches_of, may_have_launches};
+use amplihack_config::launcher_context::LaunchIndex;
 use amplihack_policy::policy::PolicyMode;
 use amplihack_policy::user::{Layer, PolicyLayerOwner};
 use amplihack_policy::{Policy, XpiaSettings};
@@ -157,9 +157,10 @@ impl PolicySnapshot {
     /// # Errors
     /// It has one, and does not give its policy.
     pub fn from_outer_launch(env: &Env) -> Result<Option<Self>, GuardError> {
-        let Some(home) = env.amplihack_home().filter(|home| may_have_launches(home)) else { return Ok(None) };
+        let index = env.amplihack_home().map(|home| LaunchIndex::read(&home));
+        let Some(index) = index.filter(|index| !index.is_empty()) else { return Ok(None) };
         for process in sys::list_ancestors(MAX_ANCESTORS) {
-            for (session, _) in launches_of(&home, process.pid, process.start_time) {
+            for (session, _) in index.launches_of(process.pid, process.start_time) {
                 let directories = launch_directories(env, &session);
                 let Some(launch) = directories.into_iter().find(|directory| directory.exists()) else {
                     continue;
