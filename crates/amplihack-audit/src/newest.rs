@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt as _;
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 use super::read::{AuditFilter, log_files, parse_entry};
@@ -54,11 +54,9 @@ pub fn read_newest(dir: &Path, filter: AuditFilter, limit: usize) -> Result<Newe
     }
     entries.reverse();
     // The newest log grows, and the one before it as long as somebody writes who took its date before midnight.
-    let mut growing = ends.split_off(ends.len().saturating_sub(GROWING));
-    for (path, end) in &mut growing {
-        // What is half written now is read when it is whole.
-        *end = end_of_lines(path, *end).map_err(|source| io_error(path, source))?;
-    }
+    let newest = ends.split_off(ends.len().saturating_sub(GROWING));
+    let growing =
+        newest.into_iter().map(|(path, end)| GrowingLog::open(path, end)).collect::<Result<_, _>>()?;
     let tail = AuditTail { dir: dir.to_owned(), filter, growing };
     Ok(NewestEntries { entries, passed_over, tail })
 }
@@ -72,8 +70,31 @@ fn io_error(path: &Path, source: io::Error) -> AuditError {
 pub struct AuditTail {
     dir: PathBuf,
     filter: AuditFilter,
-    /// The newest logs, the oldest of them first, and how much of each was read.
-    growing: Vec<(PathBuf, u64)>,
+    /// The newest logs, the oldest of them first.
+    growing: Vec<GrowingLog>,
+}
+
+/// A log that may grow, and how much of it was read.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct GrowingLog {
+    path: PathBuf,
+    /// What it is, whatever it is called: another file may take its name.
+    inode: u64,
+    /// Bytes that were read.
+    read: u64,
+}
+
+impl GrowingLog {
+    /// The log at `path`, read to `end`; what is half written there is read when it is whole.
+    fn open(path: PathBuf, end: u64) -> Result<Self, AuditError> {
+        let opened = file_inode(&path).and_then(|inode| Ok((inode, end_of_lines(&path, end)?)));
+        let (inode, read) = opened.map_err(|source| io_error(&path, source))?;
+        Ok(Self { path, inode, read })
+    }
+}
+
+fn file_inode(path: &Path) -> io::Result<u64> {
+    Ok(std::fs::metadata(path)?.ino())
 }
 
 impl AuditTail {
@@ -84,10 +105,11 @@ impl AuditTail {
     pub fn read_appended(&mut self) -> Result<Vec<AuditEntry>, AuditError> {
         let mut entries = Vec::new();
         for path in log_files(&self.dir)? {
-            let known = self.growing.iter().find(|(known, _)| *known == path);
+            let inode = file_inode(&path).map_err(|source| io_error(&path, source))?;
+            let known = self.growing.iter().find(|known| known.inode == inode);
             let start = match (known, self.growing.first()) {
-                (Some((_, read)), _) => *read,
-                (None, Some((oldest, _))) if path < *oldest => continue,
+                (Some(known), _) => known.read,
+                (None, Some(oldest)) if path < oldest.path => continue,
                 (None, _) => 0,
             };
             let bytes = read_behind(&path, start).map_err(|source| io_error(&path, source))?;
@@ -95,8 +117,8 @@ impl AuditTail {
             let lines = bytes.get(..whole).unwrap_or_default().split(|byte| *byte == b'\n');
             let read = lines.filter_map(|line| parse_entry(std::str::from_utf8(line).ok()?));
             entries.extend(read.filter(|entry| self.filter.accepts_entry(entry)));
-            self.growing.retain(|(known, _)| *known != path);
-            self.growing.push((path, start + whole as u64));
+            self.growing.retain(|known| known.inode != inode && known.path != path);
+            self.growing.push(GrowingLog { path, inode, read: start + whole as u64 });
         }
         self.growing.sort();
         self.growing.drain(..self.growing.len().saturating_sub(GROWING));
@@ -257,5 +279,9 @@ mod tests {
         fs::write(&log, format!("{text}{head}{rest}\n")).unwrap();
         assert_eq!(commands(&tail.read_appended().unwrap()), ["c"]);
         assert_eq!(commands(&early.read_appended().unwrap()), ["a", "b", "c", "d", "c"]);
+        // Another file in its place is read from its beginning.
+        fs::rename(&log, dir.path().join("moved-away")).unwrap();
+        append(dir.path(), date(2026, 1, 31), "e", Decision::Deny);
+        assert_eq!(commands(&early.read_appended().unwrap()), ["e"]);
     }
 }

@@ -178,10 +178,10 @@ pub(crate) struct LaunchArgs {
     #[arg(long)]
     pub include_raw: bool,
     /// End a run without output for this long, such as 90s or 5min; needs --output json or stream-json
-    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    #[arg(long, value_name = "TIME", value_parser = parse_timeout)]
     pub idle_timeout: Option<Duration>,
     /// End a run that takes longer than this, such as 90s or 2h
-    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    #[arg(long, value_name = "TIME", value_parser = parse_timeout)]
     pub timeout: Option<Duration>,
     /// Trust what this repository starts by itself, as it is now: hooks, variables, MCP servers, skills with commands
     #[arg(long)]
@@ -356,6 +356,15 @@ pub(crate) struct ManArgs {
 
 pub(crate) fn parse_agent_name(name: &str) -> Result<AgentBinary, String> {
     name.parse().map_err(|_| format!("unknown agent; use one of {}", AgentBinary::all_names()))
+}
+
+/// A span of time in which something can happen: [`parse_duration`], and more than nothing.
+pub(crate) fn parse_timeout(text: &str) -> Result<Duration, String> {
+    let time = parse_duration(text)?;
+    if time.is_zero() {
+        return Err("no time at all; leave the option out for no limit".to_owned());
+    }
+    Ok(time)
 }
 
 /// A span of time such as `90s`, `5min`, `1h 30m` or `30d`; a day has 24 hours.

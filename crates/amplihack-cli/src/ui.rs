@@ -6,15 +6,17 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::sync::mpsc::SyncSender;
 use std::thread::JoinHandle;
+use std::time::Duration;
 
-use amplihack_export::make_visible;
+pub(crate) use amplihack_export::make_visible;
 use amplihack_sys::error::{ErrorExplanation, ExitKind};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use serde::Serialize;
 use serde_json::json;
 
 pub(crate) use report::{
-    TonedPart, WordTone, color_line, decision_tone, diff_tone, print_colored, print_report, shows_color,
-    stdout_width,
+    TonedPart, WordTone, color_line, decision_tone, diff_tone, print_report, shows_color, stdout_width,
 };
 
 /// The kind of a failure that only says that nobody reads stdout any more.
@@ -233,6 +235,19 @@ pub(crate) fn json_line(value: &impl Serialize) -> Result<String, CommandFailure
     serde_json::to_string(value)
         .map(|text| text + "\n")
         .map_err(|error| CommandFailure::bad_input(format!("a value has no JSON form: {error}")))
+}
+
+/// Waits for `pause`, or until nobody reads stdout any more, which is a failure.
+pub(crate) fn wait_while_read(pause: Duration) -> Result<(), CommandFailure> {
+    let stdout = io::stdout();
+    // The kernel reports a closed reader although no event is asked for.
+    let mut events = [PollFd::new(&stdout, PollFlags::empty())];
+    let limit = Timespec::try_from(pause).unwrap_or_default();
+    match poll(&mut events, Some(&limit)) {
+        Ok(1..) => Err(CommandFailure::from_stdout_error(&io::ErrorKind::BrokenPipe.into())),
+        Ok(0) | Err(Errno::INTR) => Ok(()),
+        Err(error) => Err(CommandFailure::from_io_error("stdout could not be watched", &error.into())),
+    }
 }
 
 /// Writes `text` to stdout, whole, or says that stdout took it not.

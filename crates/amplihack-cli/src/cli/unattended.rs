@@ -7,7 +7,7 @@ use std::time::Duration;
 use amplihack_agent::AgentBinary;
 use clap::{Args, Subcommand};
 
-use super::{PermissionLevelArg, parse_agent_name, parse_duration};
+use super::{PermissionLevelArg, parse_agent_name, parse_timeout};
 
 // Options of unattended runs.
 #[derive(Debug, Clone, Args)]
@@ -17,7 +17,7 @@ pub(crate) struct UnattendedArgs {
     #[arg(long, value_name = "CMD", allow_hyphen_values = true, value_parser = parse_shell_command)]
     pub verify: Vec<String>,
     /// End a --verify command after this time, such as 90s; default: 10min
-    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    #[arg(long, value_name = "TIME", value_parser = parse_timeout)]
     pub verify_timeout: Option<Duration>,
     /// Begin without running the --verify commands first
     #[arg(long)]
@@ -38,7 +38,7 @@ pub(crate) struct UnattendedArgs {
     #[arg(long, value_name = "N")]
     pub budget_tokens: Option<u64>,
     /// End the run after this time, such as 90s or 2h
-    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    #[arg(long, value_name = "TIME", value_parser = parse_timeout)]
     pub deadline: Option<Duration>,
     /// Work in a git worktree, on its own branch; kept if it has changes
     #[arg(long)]
@@ -113,7 +113,7 @@ pub(crate) struct AgentRunArgs {
     #[arg(long)]
     pub no_hooks: bool,
     /// End a run without output for this long while no tool runs; default: 10min
-    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    #[arg(long, value_name = "TIME", value_parser = parse_timeout)]
     pub idle_timeout: Option<Duration>,
     /// Print events as JSON, one object per line
     #[arg(long)]

@@ -134,7 +134,7 @@ fn show_entries(args: &AuditShowArgs, dir: &Path, env: &Env) -> Result<u8, Comma
     if args.follow {
         print_entries(&entries, &ids, args.json)?;
         loop {
-            std::thread::sleep(FOLLOW_PAUSE);
+            ui::wait_while_read(FOLLOW_PAUSE)?;
             let entries = tail.read_appended()?;
             if !entries.is_empty() {
                 print_entries(&entries, &AllowableCalls::list(env), args.json)?;

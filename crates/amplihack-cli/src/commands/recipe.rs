@@ -94,7 +94,7 @@ pub(crate) struct RecipeRunArgs {
     #[arg(long, value_name = "N")]
     pub budget_tokens: Option<u64>,
     /// End the run after this time, such as 90s or 2h
-    #[arg(long, value_name = "TIME", value_parser = crate::cli::parse_duration)]
+    #[arg(long, value_name = "TIME", value_parser = crate::cli::parse_timeout)]
     pub deadline: Option<Duration>,
     /// A directory with recipes, instead of the default ones; may be repeated
     #[arg(short = 'R', long, value_name = "DIR", conflicts_with = "resume")]

@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
+use unicode_width::UnicodeWidthChar;
 
 use super::{CommandFailure, print_data};
 
@@ -57,11 +58,6 @@ pub(crate) fn print_report(text: &str, tone: fn(&str) -> TonedPart) -> Result<()
     print_data(&render_report(text, stdout_width(), shows_color(&io::stdout()), tone))
 }
 
-/// Prints `text` as [`print_report`] does, but leaves its lines whole: columns and diffs mean something by their place.
-pub(crate) fn print_colored(text: &str, tone: fn(&str) -> TonedPart) -> Result<(), CommandFailure> {
-    print_data(&render_report(text, None, shows_color(&io::stdout()), tone))
-}
-
 /// A line of stdout, which is a terminal, in color where that shows colors.
 pub(crate) fn color_line(line: &str, tone: fn(&str) -> TonedPart) -> String {
     render_report(line, None, shows_color(&io::stdout()), tone)
@@ -90,7 +86,11 @@ fn render_report(text: &str, width: Option<usize>, has_color: bool, tone: fn(&st
 /// The place at which `text`, which begins at `column`, is wrapped for `width` columns; `None` if it fits or has no space to break at.
 fn wrap_place(text: &str, width: usize, column: usize) -> Option<usize> {
     let room = width.checked_sub(column).filter(|room| *room > 10)?;
-    let (limit, _) = text.char_indices().nth(room)?;
+    let mut columns = 0;
+    let (limit, _) = text.char_indices().find(|(_, letter)| {
+        columns += letter.width().unwrap_or_default();
+        columns > room
+    })?;
     let begin = text.len() - text.trim_start().len();
     let before = text.get(..=limit).or_else(|| text.get(..limit))?.rfind(' ').filter(|at| *at > begin);
     let place = before.or_else(|| text.get(limit..)?.find(' ').map(|at| limit + at))?;
@@ -133,6 +133,8 @@ pub(crate) fn decision_tone(word: &str) -> Option<WordTone> {
 
 #[cfg(test)]
 mod tests {
+    use unicode_width::UnicodeWidthStr;
+
     use super::*;
 
     fn first_word(line: &str) -> TonedPart {
@@ -149,7 +151,8 @@ mod tests {
         );
         assert_eq!(render_report(text, None, false, first_word), text);
         let wide = "日本語 ".repeat(20);
-        assert!(render_report(&wide, Some(30), false, first_word).contains('\n'));
+        let wrapped = render_report(&wide, Some(30), false, first_word);
+        assert!(wrapped.lines().count() > 4 && wrapped.lines().all(|line| line.width() <= 30), "{wrapped}");
     }
 
     #[test]

@@ -1,12 +1,12 @@
 //! `amplihack audit`: showing entries, and following the chain.
 
 use amplihack_audit::{AuditData, AuditEntry, AuditLogWriter, EventType};
-use amplihack_testkit::Sandbox;
+use amplihack_testkit::{Run, Sandbox};
 use amplihack_verdict::Decision;
 use serde_json::json;
 
 use crate::scene::shown;
-use crate::world::{prepare, run};
+use crate::world::{amplihack, prepare, run};
 
 const LOGS: &str = "home/.claude/logs/xpia";
 
@@ -99,6 +99,21 @@ fn entries_can_be_followed() {
     let line = following.wait().stdout_text();
     assert!(line.lines().all(|line| serde_json::from_str::<serde_json::Value>(line).is_ok()), "{line}");
     assert!(!line.contains("\"ls\""), "{line}");
+}
+
+#[test]
+fn who_follows_for_a_closed_reader_ends_although_nothing_happens() {
+    let sandbox = written();
+    let mut command = sandbox.command("/bin/bash");
+    let line = "\"$0\" audit show --follow --limit 1 | head -n 1; echo \"${PIPESTATUS[0]}\"";
+    command.args(["-c", line]).arg(amplihack());
+    // The runner of the tests ends what hangs.
+    Run::new(command)
+        .output()
+        .assert_code(0)
+        .assert_stderr("")
+        .assert_stdout_has("git stash drop")
+        .assert_stdout_has("\n0\n");
 }
 
 #[test]

@@ -88,6 +88,10 @@ fn names_of_this_machine_are_completed() {
     assert_eq!(runs.iter().filter(|run| !run.starts_with('-')).count(), 1, "{runs:?}");
     sandbox.write("home/.config/amplihack/hosts.toml", "[hosts.build-1]\naddress = \"b.example\"\n");
     assert_eq!(completed(&sandbox, "bash", &["remote", "start", "--host", "b"]), ["build-1"]);
+    for words in [["policy", "export", "--agent", "cop"], ["recipe", "run", "--agent", "cop"]] {
+        assert_eq!(completed(&sandbox, "bash", &words), ["copilot"]);
+    }
+    assert_eq!(completed(&sandbox, "bash", &["install", "--agent", "cop"]), ["copilot"]);
     assert!(completed(&sandbox, "bash", &["help", "pol"]).contains(&"policy".to_owned()));
     // Nothing of it is written or started.
     assert!(!sandbox.home().join(".amplihack/remote-state.json").exists());

@@ -70,6 +70,17 @@ fn text(path: &Path) -> String {
 }
 
 #[test]
+fn a_link_that_is_written_to_stays_a_link() {
+    let sandbox = recorded("claude", "claude-2.1.332.jsonl");
+    let target = sandbox.write("target", "old");
+    let link = sandbox.root().join("link");
+    std::os::unix::fs::symlink(&target, &link).unwrap();
+    let args = ["sessions", "export", "latest", "--markdown", "--output", link.to_str().unwrap()];
+    prepare(&sandbox, &args).output().assert_code(0);
+    assert!(link.is_symlink() && text(&target).starts_with('#'), "{}", text(&target));
+}
+
+#[test]
 fn each_form_is_written_of_streams_of_each_agent() {
     for (agent, name, calls) in [
         ("claude", "claude-2.1.332.jsonl", 1),

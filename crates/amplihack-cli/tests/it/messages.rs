@@ -256,12 +256,19 @@ fn reports_fit_a_terminal_and_have_colors_there() {
         let rest = parts[1..].iter().map(|part| part.split_once('m').map_or(*part, |(_, text)| text));
         std::iter::once(parts[0]).chain(rest).collect::<String>()
     };
-    let wide: Vec<String> = text
-        .lines()
-        .map(plain)
-        .filter(|line| line.chars().count() > 80 && line.trim().contains(' '))
-        .collect();
-    assert_eq!(wide, Vec::<String>::new());
+    sandbox.write(
+        "work/.claude/recipes/long.yaml",
+        format!("name: long\ndescription: {}\nsteps: [{{id: a, command: 'true'}}]\n", "word ".repeat(40)),
+    );
+    for words in ["doctor", "policy list", "policy explain 'rm -rf / && git push --force'", "recipe list"] {
+        let text = on_terminal(&sandbox, words);
+        let wide: Vec<String> = text
+            .lines()
+            .map(plain)
+            .filter(|line| line.chars().count() > 80 && line.trim().contains(' '))
+            .collect();
+        assert_eq!(wide, Vec::<String>::new(), "{words}");
+    }
     let denied = on_terminal(&sandbox, "policy check 'rm -rf /'");
     assert!(denied.contains("\u{1b}[1m\u{1b}[31mdeny\u{1b}[0m by "), "{denied:?}");
     let error = on_terminal(&sandbox, "sessions show nothing");
@@ -272,6 +279,14 @@ fn reports_fit_a_terminal_and_have_colors_there() {
     }
     let piped = prepare(&sandbox, &["doctor"]).env("NO_COLOR", "").output();
     assert!(!piped.stdout_text().contains('\u{1b}'));
+}
+
+#[test]
+fn no_time_at_all_is_no_timeout() {
+    let sandbox = bare();
+    for words in [&["claude", "--timeout", "0s", "hi"][..], &["auto", "--deadline", "0s", "--task", "x"]] {
+        run(&sandbox, words).assert_code(2).assert_stderr_has("leave the option out for no limit");
+    }
 }
 
 #[test]

@@ -117,7 +117,8 @@ const NO_PLAIN_NAME: &str = "set AMPLIHACK_HOME to a directory with a plain name
 /// What a run says that would not have the files that it needs.
 const MORE_FILES: &str = "ulimit -n 1024";
 /// Whoever runs the tests may have left files open in them: they would count.
-const NO_INHERITED_FILES: &str = "for file in /proc/self/fd/*; do file=${file##*/}; [ $file -lt 3 ] || eval \"exec $file>&-\"; done";
+const NO_INHERITED_FILES: &str =
+    "for file in /proc/self/fd/*; do file=${file##*/}; [ $file -lt 3 ] || eval \"exec $file>&-\"; done";
 /// What commands say whose home cannot be written.
 const OTHER_HOME: &str = "set AMPLIHACK_HOME to another directory";
 

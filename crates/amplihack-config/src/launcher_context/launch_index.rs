@@ -1,20 +1,19 @@
 //! Running launches by their launcher's process: the index by which a descendant finds the launch above it without a search.
 //!
-//! An entry `sessions/.living/<pid>-<start time>-<session>` for each launch: another name of the session's file, since a new file costs
+//! An entry `launches/<pid>-<start time>-<session>` for each launch: another name of the session's file, since a new file costs
 //! a launch more than a second name. The file at its own place is what counts: an entry without one is a launch that has ended.
 
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::session::{SessionContext, SessionId, sessions_directory};
+use super::session::{SessionContext, SessionId};
 use amplihack_sys::fs::create_private_dir;
 
-/// No session is called so: their ids do not begin with a dot.
-const DIRECTORY: &str = ".living";
+const DIRECTORY: &str = "launches";
 
 fn index_directory(home: &Path) -> PathBuf {
-    sessions_directory(home).join(DIRECTORY)
+    home.join(DIRECTORY)
 }
 
 /// Start of the names of the entries of a launcher's process.
@@ -130,7 +129,7 @@ mod tests {
         assert_eq!(found(home, &ours), ["s2"]);
         SessionContext::remove(home, &id("s2")).unwrap();
         assert!(LaunchIndex::read(home).is_empty());
-        assert_eq!(fs::read_dir(sessions_directory(home)).unwrap().count(), 1, "only the empty index stays");
+        assert_eq!(fs::read_dir(home.join("sessions")).unwrap().count(), 0);
     }
 
     #[test]

@@ -28,7 +28,7 @@ fn codex_patterns(entry: &ExportEntry) -> Vec<String> {
 
 fn render_codex_rules(rules: &[NativeRule]) -> String {
     let mut text =
-        String::from("# Made by `amplihack policy export --for codex`; a second wall behind the hooks.\n");
+        String::from("# Made by `amplihack policy export --agent codex`; a second wall behind the hooks.\n");
     for rule in rules {
         let decision = if rule.decision == Decision::Deny { "forbidden" } else { "prompt" };
         // Writing to a string does not fail.

@@ -1,7 +1,8 @@
-//! Values of arguments that only this machine knows: ids of sessions and runs, names of recipes, hosts and topics.
+//! Values of arguments that only this machine knows: ids of sessions and runs, names of agents, recipes, hosts and topics.
 
 use std::path::Path;
 
+use amplihack_agent::AgentBinary;
 use amplihack_config::env::Env;
 use amplihack_recipe::find::RecipeDiscovery;
 use amplihack_recipe::journal as recipe_journal;
@@ -25,6 +26,7 @@ enum ValueSource {
     RemoteSessions,
     Hosts,
     Topics,
+    Agents,
 }
 
 /// `command`, built whole, with values for the arguments that name something of this machine.
@@ -57,6 +59,7 @@ fn value_source(topic: &str, argument: &str) -> Option<ValueSource> {
         ("remote", "session" | "sessions") => ValueSource::RemoteSessions,
         ("remote", "host") => ValueSource::Hosts,
         ("help", "words") => ValueSource::Topics,
+        (_, "agent" | "agents") | ("doctor", "prove") => ValueSource::Agents,
         _ => return None,
     })
 }
@@ -96,6 +99,9 @@ fn list_values(source: ValueSource, env: &Env) -> Vec<CompletionCandidate> {
         ValueSource::Hosts => {
             let hosts = RemoteHosts::load(env).map(|hosts| hosts.hosts).unwrap_or_default();
             hosts.keys().map(CompletionCandidate::new).collect()
+        }
+        ValueSource::Agents => {
+            AgentBinary::ALL.into_iter().map(|agent| CompletionCandidate::new(agent.name())).collect()
         }
         ValueSource::Topics => help::completable_words().map(CompletionCandidate::new).collect(),
     }

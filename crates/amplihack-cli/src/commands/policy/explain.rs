@@ -26,7 +26,9 @@ pub(crate) fn explain_command(args: &ExplainArgs, env: &Env) -> Result<u8, Comma
     if args.json {
         ui::print_data(&format!("{:#}\n", detailed_json(&explanation)))?;
     } else {
-        ui::print_colored(&explanation_text(&String::from_utf8_lossy(script), &explanation), verdict_tone)?;
+        // Marks stand below their characters only where lines stay whole.
+        ui::print_data(&marked_script(&String::from_utf8_lossy(script), &explanation))?;
+        ui::print_report(&explanation_text(&explanation), verdict_tone)?;
     }
     Ok(0)
 }
@@ -71,12 +73,16 @@ fn verdict_tone(line: &str) -> TonedPart {
     Some((start..start + word.len(), ui::decision_tone(word)?))
 }
 
-fn explanation_text(script: &str, explanation: &VerdictExplanation) -> String {
-    let verdict = &explanation.verdict;
-    let mut spans = verdict.spans.clone();
+/// The script, with marks below what the verdict and the rules are about.
+fn marked_script(script: &str, explanation: &VerdictExplanation) -> String {
+    let mut spans = explanation.verdict.spans.clone();
     spans.extend(explanation.hits.iter().flat_map(|hit| hit.spans.iter().copied()));
-    let mut out = underline_spans(script, &spans);
-    out.push_str("\ncommands\n");
+    underline_spans(script, &spans)
+}
+
+fn explanation_text(explanation: &VerdictExplanation) -> String {
+    let verdict = &explanation.verdict;
+    let mut out = String::from("\ncommands\n");
     for command in &explanation.commands {
         command_line(&mut out, command);
     }

@@ -12,13 +12,23 @@ use amplihack_verdict::RuleId;
 use serde_json::{Value, json};
 
 use crate::commands::current_dir;
-use crate::ui::{self, CommandFailure};
+use crate::ui::{self, CommandFailure, TonedPart};
 
 /// Prints every rule, and what files switch off or ask for in vain.
 pub(crate) fn list_rules(as_json: bool, env: &Env) -> Result<u8, CommandFailure> {
     let policy = guard::load_policy(env, &current_dir()?, None)?;
-    ui::print_data(&if as_json { format!("{:#}\n", rules_json(&policy)) } else { rules_text(&policy) })?;
+    if as_json {
+        ui::print_data(&format!("{:#}\n", rules_json(&policy)))?;
+    } else {
+        ui::print_report(&rules_text(&policy), rule_tone)?;
+    }
     Ok(0)
+}
+
+/// The decision of a rule, at the beginning of its line.
+fn rule_tone(line: &str) -> TonedPart {
+    let word = line.strip_prefix("  ")?.split(' ').next()?;
+    Some((2..2 + word.len(), ui::decision_tone(word)?))
 }
 
 fn mode_name(policy: &Policy) -> &'static str {

@@ -47,7 +47,7 @@ pub(super) fn list_recipes(args: &RecipeListArgs, env: &Env) -> Result<u8, Comma
         let mark = if found.is_bundled() { " (bundled)" } else { "" };
         let _ = writeln!(text, "{:<32} {says}{mark}", found.name);
     }
-    ui::print_visible(&text)?;
+    ui::print_report(&ui::make_visible(&text), |_| None)?;
     if listed.is_empty() {
         ui::print_note(
             "hint",

@@ -83,7 +83,10 @@ fn write_export(text: &str, output: Option<&Path>) -> Result<u8, CommandFailure>
             let written = if stream {
                 File::options().write(true).open(path).and_then(|mut file| file.write_all(text.as_bytes()))
             } else {
-                write_atomic(path, text.as_bytes(), 0o600, WriteDurability::Process)
+                // The file behind a link is replaced, and the link stays.
+                let file = path.canonicalize();
+                let file = file.as_deref().unwrap_or(path);
+                write_atomic(file, text.as_bytes(), 0o600, WriteDurability::Process)
             };
             written.map_err(|error| {
                 CommandFailure::from_io_error(&format!("{} cannot be written", path.display()), &error)

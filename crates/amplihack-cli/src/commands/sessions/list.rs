@@ -92,7 +92,9 @@ pub(super) fn list_text(
         let (state, began, cost) =
             (record.state_name(), format_time(record.started_at), format_cost(&record.usage));
         write_line(&mut out, [run.id.as_str(), record.agent.name(), state, &began, &cost]);
-        write_detail(&mut out, &shorten_home(Path::new(&record.cwd), home));
+        let denied = record.end.as_ref().map_or(0, |end| end.denials.denied_rules().len());
+        let denied = if denied == 0 { String::new() } else { format!("  {denied} denied") };
+        write_detail(&mut out, &format!("{}{denied}", shorten_home(Path::new(&record.cwd), home)));
     }
     if !stories.is_empty() {
         title(&mut out, "unattended run");

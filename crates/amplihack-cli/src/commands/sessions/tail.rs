@@ -30,6 +30,6 @@ pub(super) fn tail_events(
         if !goes_on {
             return Ok(0);
         }
-        std::thread::sleep(PAUSE);
+        ui::wait_while_read(PAUSE)?;
     }
 }
