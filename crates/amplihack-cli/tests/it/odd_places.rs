@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
-use amplihack_testkit::{Output, Run, Sandbox, Script, create_repository};
+use amplihack_testkit::{Output, Run, Sandbox, Script, create_repository, skip_test};
 
 use crate::fakes::fakes;
 use crate::world::amplihack;
@@ -193,6 +193,44 @@ odd_places! {
         std::fs::create_dir(&work).unwrap();
         Some(work)
     };
+}
+
+/// [`assert_holds`] in namespaces that `options` of `unshare` make, after `mounts`, lines of bash.
+fn assert_holds_apart(options: &str, mounts: &str, exceptions: &[Exception]) {
+    let sandbox = place();
+    let before = format!(
+        "PATH=$PATH:/usr/sbin:/usr/bin:/sbin:/bin\nexec unshare --user {options} -- /bin/bash -c '{mounts}\nexec \"$@\"' bash \"$@\""
+    );
+    let mut probe = sandbox.command("/bin/bash");
+    probe.args(["-c", &before, "bash", "true"]);
+    let probe = Run::new(probe).output();
+    if probe.code != Some(0) {
+        return skip_test(&format!("no user namespaces here: {}", probe.stderr_text().trim()));
+    }
+    assert_holds(&sandbox, None, &before, exceptions);
+}
+
+#[test]
+fn a_user_whom_no_list_of_users_names() {
+    assert_holds_apart("--map-user=54321 --map-group=54321", "", &[]);
+    let no_home = [("sessions", 1, "neither AMPLIHACK_HOME nor HOME is an absolute path")];
+    assert_holds_apart("--map-user=54321 --map-group=54321", "unset HOME", &no_home);
+}
+
+#[test]
+fn no_program_may_be_run_in_the_home_or_among_temporary_files() {
+    let forbid = "mount --bind $directory $directory && mount -o remount,bind,noexec $directory";
+    let mounts = format!(
+        "export TMPDIR=$HOME/../temporary; mkdir -p $TMPDIR; for directory in $HOME $TMPDIR; do {forbid} || exit 99; done"
+    );
+    assert_holds_apart("--map-root-user --mount", &mounts, &[]);
+}
+
+#[test]
+fn without_proc_nothing_is_started_that_could_not_be_ended() {
+    let untold = "/proc";
+    let exceptions = [("launch", 1, untold), ("json", 1, untold), ("recipe", 1, untold)];
+    assert_holds_apart("--map-root-user --mount", "mount -t tmpfs none /proc || exit 99", &exceptions);
 }
 
 #[test]
