@@ -6,6 +6,7 @@ use std::pin::pin;
 use std::time::Duration;
 
 use amplihack_agent::AgentBinary;
+use amplihack_agent::lookup::on_path;
 use amplihack_config::LayeredConfig;
 
 use amplihack_config::env::Env;
@@ -197,7 +198,7 @@ pub(super) fn run_extension(
 
 /// Makes sure that git is installed, before anything begins.
 fn require_git(env: &Env) -> Result<(), CommandFailure> {
-    let is_missing = |path: &OsStr| !std::env::split_paths(path).any(|place| place.join("git").is_file());
+    let is_missing = |path: &OsStr| on_path("git", path).is_none();
     if env.get("PATH").is_some_and(is_missing) {
         let text = "git was not found on PATH; unattended runs compare the files before and after with it";
         return Err(CommandFailure::new("git_not_found", text, "install git", ExitKind::NotFound));

@@ -5,6 +5,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use amplihack_agent::lookup::on_path;
 use amplihack_config::env::Env;
 use amplihack_session::step::{SpooledFile, StepBackground, StepProgram, StepRun, StepSpec};
 use amplihack_session::{DeadlineKind, EndCause};
@@ -37,10 +38,7 @@ fn find_bash(usual: &Path, environment: &Env) -> Option<PathBuf> {
     if usual.exists() {
         return Some(usual.to_owned());
     }
-    let path = environment.get("PATH")?;
-    // An entry that is not absolute would be a bash of the working directory's.
-    let directories = std::env::split_paths(path).filter(|directory| directory.is_absolute());
-    directories.map(|directory| directory.join("bash")).find(|program| program.is_file())
+    on_path("bash", environment.get("PATH")?)
 }
 
 /// The result of a task that has ended, with the processes that it left in the background.
@@ -239,6 +237,8 @@ fn trim_blanks(mut text: String) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     #[test]
@@ -251,6 +251,9 @@ mod tests {
         let none = dir.path().join("none");
         assert_eq!(find_bash(&none, &env), None);
         std::fs::write(programs.join("bash"), "").unwrap();
+        assert_eq!(find_bash(&none, &env), None, "nobody may execute it");
+        let executable = std::fs::Permissions::from_mode(0o755);
+        std::fs::set_permissions(programs.join("bash"), executable).unwrap();
         assert_eq!(find_bash(&none, &env), Some(programs.join("bash")));
         assert_eq!(find_bash(&programs, &env), Some(programs), "the usual one comes first");
         assert_eq!(find_bash(&none, &Env::empty()), None);
