@@ -78,7 +78,7 @@ pub(crate) fn system_loss(
     {
         return Some(("a part of the system", TargetCoverage::Yes));
     }
-    // `/etc/*` and `~/.*` name what is inside only, which is the loss of the directory all the same.
+    // `/etc/*` and `~/.*` name only what is inside, which is no smaller loss than the directory.
     let all_below = |parts: &[String]| {
         parts.last().is_some_and(|last| !last.is_empty() && last.chars().all(|ch| ch == STAR || ch == '.'))
     };

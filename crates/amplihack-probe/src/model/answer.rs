@@ -47,7 +47,7 @@ pub(crate) async fn answer_request(shared: &ModelServerState, request: Request) 
         body,
         dialect,
     });
-    // Recorded all the same: an agent that calls an address of its own is found by what strays.
+    // Recorded too: an agent that calls an address of its own is found by what strays.
     let Some(route) = route else {
         shared.lock().strays.push(recorded, size);
         return problem_json(
