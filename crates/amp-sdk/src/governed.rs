@@ -104,6 +104,7 @@ impl TryFrom<Value> for GovernedAuthority {
             command_ref: optional_text(&mut map, "command_ref")?,
             redaction_ref: optional_text(&mut map, "redaction_ref")?,
         };
+        // Every field was taken out of the map: what is left would otherwise be an authority that nobody checked.
         if let Some(unknown) = map.keys().next() {
             return Err(invalid_authority(format!("field {unknown:?} is unknown; drop it")));
         }

@@ -162,6 +162,7 @@ impl Registry {
             {
                 Some(self.default_model()?)
             }
+            // No fallback: a run on another model than the one that was asked for must not look like one on it.
             Err(error) => return Err(error),
         };
         self.check_effort(known, wish.reasoning_effort.as_deref())?;

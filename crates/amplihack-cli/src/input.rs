@@ -125,6 +125,7 @@ fn choose_prompt(
         }
         prompt.from_stdin = true;
     }
+    // Stdin that held the prompt is no terminal to converse on, and stdout that is none has nobody to read a screen.
     let headless = args.print
         || found.mode == Some(RunMode::Headless)
         || prompt.as_ref().is_some_and(|prompt| prompt.from_stdin || !terminals.stdout);

@@ -96,6 +96,7 @@ fn deliver_in(
     if sabotage::is_active("delivery-deliver-or-nothing") {
         cmd.arg(ENV_VAR_NAME);
     }
+    // Selected before the command is touched: an error leaves it as it was.
     let selection = select_delivery(requested, size, caps)?;
     if count > 0 {
         tracing::warn!("{}", DeliveryWarning::NulRemoved { count });

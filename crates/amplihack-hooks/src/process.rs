@@ -127,11 +127,13 @@ fn answer_invocation(
         }
         None => read_stdin(),
     };
+    // In front of the policy: two answers are joined, and no call is judged again.
     if invocation.action == HookAction::Aggregate {
         return aggregate::answer_joined(payload);
     }
     let cwd = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/"));
     let guard = make(invocation, env);
+    // Without a policy nothing is judged, but the refusal is still recorded and reported to the launch.
     let (judge, audit, env) = match &guard {
         Ok(parts) => (&*parts.judge, &*parts.audit, &parts.env),
         Err(_) => (&SilentJudge as &dyn HookJudge, audit, env),

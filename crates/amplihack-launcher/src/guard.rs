@@ -86,6 +86,7 @@ pub(crate) fn decide_guard(
         return Ok(LaunchGuard::default());
     }
     check_engine(env)?;
+    // Pinned before the hooks are described: their registration holds its hash, and hooks read nothing else.
     let outer = PolicySnapshot::from_outer_launch(env)?;
     let snapshot = PolicySnapshot::capture(env, asked.cwd, config.policy(), outer.as_ref())?;
     let facts = RegistrationFacts {
@@ -122,11 +123,13 @@ pub(crate) fn decide_guard(
     if let Some(text) = guard.as_ref().and_then(|guard| guard.unasked_text.clone()) {
         notices.push(LaunchNotice::CallsNotAskedAbout { agent, text });
     }
+    // Refused here rather than call by call: the guard lets no agent write in its state, so that no work could be done.
     if let Some(state) = GuardMachine::new(env).state_around(asked.cwd) {
         return Err(HookError::WorkInState { cwd: asked.cwd.to_owned(), state }.into());
     }
     let entered = own_directory(agent, asked.words).map(|directory| asked.cwd.join(directory));
     let directories = [Some(asked.cwd), entered.as_deref()];
+    // An agent whose hooks are switched off, or that does not trust the folder, reports nothing and runs every call.
     let switched = directories.into_iter().flatten().find_map(|directory| {
         let read = (!asked.is_held).then_some(directory);
         switched_off(agent, env, read)

@@ -60,6 +60,7 @@ pub fn compose_prompt(parts: &PromptParts<'_>) -> String {
     if parts.interrupted {
         out += "You were interrupted while you worked on the following. Look at what is done already, and go on.\n\n";
     }
+    // Whole only where the agent knows nothing: in a conversation that continues, the task is there already.
     if parts.fresh {
         out += "You work unattended: nobody answers questions, so decide what is left open yourself, by what is most likely meant. \
             Work in the current directory. Never claim what you have not seen to be so.\n";
@@ -97,6 +98,7 @@ pub fn compose_prompt(parts: &PromptParts<'_>) -> String {
     for message in parts.appended {
         quote_text(&mut out, "The user adds", message);
     }
+    // Asked for in each turn: without a claim, only a check or changed files tell whether the work is done.
     let form = if parts.schema {
         "\nAnswer with the object that you were given the schema of, and put into its summary what you have to say.\n".to_owned()
     } else {

@@ -101,6 +101,7 @@ pub fn judge_url(url: &str, lists: &DomainLists) -> Verdict {
             ),
         );
     }
+    // In front of the user's allowed domains: allowing a domain allows no key to be sent there.
     if amplihack_secrets::find_credentials(url.as_bytes()).iter().any(|found| found.rule.is_provider()) {
         let reason = format!("the address carries a credential to {host}; a person has to agree to send it");
         return Verdict::new(Decision::Ask, RuleId::new("fetch/secret"), reason, Vec::new());

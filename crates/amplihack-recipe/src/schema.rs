@@ -75,6 +75,7 @@ fn check_value(schema: &Value, value: &Value, place: &str) -> Result<(), OutputS
                     return fault(format!("{} is what `not` excludes", shorten_json(value)));
                 }
             }
+            // Passed over, and they alone: any other keyword asks for something, which must not look checked.
             note if NOTES.contains(&note) => {}
             other => {
                 return fault(format!(
@@ -108,6 +109,7 @@ fn check_object(
     value: &Value,
     place: &str,
 ) -> Result<(), OutputSchemaFault> {
+    // JSON Schema applies these to objects only; what has to be one is told by `type`.
     let Value::Object(entries) = value else { return Ok(()) };
     let fault = |text: String| Err((place.to_owned(), text));
     let number = asked.as_u64().unwrap_or_default();

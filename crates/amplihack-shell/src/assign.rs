@@ -59,6 +59,7 @@ impl ScriptReader<'_> {
             }
             None => ("", rest),
         };
+        // Bash evaluates a subscript, and runs what is substituted in it, whatever becomes of the value.
         if !subscript.is_empty() {
             let place_of = RawShellText { start: raw.start + len, text: subscript.to_owned() };
             self.run_embedded(word::scan_scripts(subscript), &place_of, place, shell);
@@ -67,6 +68,7 @@ impl ScriptReader<'_> {
         let append = rest.starts_with("+=");
         let value = rest.trim_start_matches('+').strip_prefix('=').unwrap_or_default();
         let at = raw.text.len() - value.len();
+        // In front of a command it holds for that command only, so that the value before it stays possible.
         let maybe = shell.maybe || !bare || !subscript.is_empty();
         if value.starts_with('(') {
             let fields = self.read_array(value, raw.start + at, place, shell);

@@ -27,6 +27,7 @@ pub(super) fn env_commands(arguments: &[ShellWord]) -> Vec<WrappedCommand> {
                     .unwrap_or_default();
             }
             _ if word.starts_with('-') => {
+                // In a cluster the string begins behind the `S`; behind `-u` stands the name of a variable, in which an S is a letter.
                 if let Some(place) =
                     word.find('S').filter(|_| !word.starts_with("--") && !word.starts_with("-u"))
                 {

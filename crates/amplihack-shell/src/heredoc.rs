@@ -81,6 +81,7 @@ pub(super) fn clean_script(src: &str, found: &mut Vec<HereDocument>, depth: usiz
         let (outside, frames) = (lexer.kind(), lexer.frame_count());
         let (end, token) = lexer.step_token(bytes, at);
         let opens = matches!(&bytes[begin..], [b'(', b'(', ..] | [b'$', b'(', b'(', ..]);
+        // Noted for here-documents: an odd quote in a body behind `((` makes two subshells of it for bash.
         if cleaner.double.is_some_and(|around| lexer.frame_count() <= around) {
             cleaner.double = None;
         } else if opens && lexer.frame_count() > frames {
@@ -95,6 +96,7 @@ pub(super) fn clean_script(src: &str, found: &mut Vec<HereDocument>, depth: usiz
         if lexer.nesting_depth() > depth {
             break;
         }
+        // Refused before a parser sees it: a parser that takes exponential time does not look at the clock meanwhile.
         cleaner.clean.refused = slow.check_token(&lexer, outside, token, bytes, begin..end);
         cleaner.clean.run = slow.longest;
         if cleaner.clean.refused.is_some() {

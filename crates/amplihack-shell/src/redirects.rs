@@ -35,6 +35,7 @@ impl ScriptReader<'_> {
                 continue;
             };
             match redirect.kind {
+                // Fed only if every part of it is known: a shell runs what it is fed, and is judged by this text.
                 RedirectKind::HereString => {
                     let text = super::unwrap::render_word(&target) + "\n";
                     shell.fed = target.literal_text().map(|_| CommandInput::Text(text.clone()));

@@ -404,6 +404,7 @@ impl<'a> ScriptReader<'a> {
                 }
                 before.unwrap_or_default()
             }
+            // The body is read where it is defined, and not at its calls: each command in it may run, and its `cd`s count for a call.
             ShellItem::Function { name, body } => {
                 let mut inner = ShellContext { maybe: true, function: Some(name.clone()), ..shell.clone() };
                 let flow = self.read_list(body, place, &mut inner);

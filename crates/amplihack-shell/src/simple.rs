@@ -155,6 +155,7 @@ impl ScriptReader<'_> {
         shell: &ShellContext,
     ) -> (ExpandedWords, Option<CommandFlow>) {
         let span = place.source_span(raw.start, raw.end_offset());
+        // Braces multiply: past the limit the word may be anything, but the scripts in it are still run.
         let variants = if self.words > WORDS && raw.text.contains('{') {
             None
         } else {
@@ -184,6 +185,7 @@ impl ScriptReader<'_> {
                     flows.push(CommandFlow::default());
                     continue;
                 }
+                // A variant of braces is not the source's text: places in it would point elsewhere.
                 nested.at = nested.at.filter(|_| one);
                 let flow = self.nested_marked(&nested, raw, place, shell);
                 if nested.embed == EmbeddingKind::Reader {
@@ -259,6 +261,7 @@ impl ScriptReader<'_> {
             }
             let (more, readers) = self.expand_word(raw, place, shell);
             words.extend(more);
+            // `bash <(curl …)` reads its script there, so that it counts as input, unless the command has one already.
             if let (Some(flow), None) = (readers, &inner.fed) {
                 inner.input.clone_from(&flow.output);
                 inner.fed =
@@ -297,10 +300,12 @@ impl ScriptReader<'_> {
             };
             let before = inner.cds.len();
             let one = self.follow_command(&command, &mut inner);
+            // Only the directory outlasts a command: its redirections end with it.
             shell.cds.extend(inner.cds.iter().skip(before).cloned());
             flow.commands.extend(one.commands);
             flow.output = one.output;
         }
+        // Last, since what `>(…)` reads is what the command prints.
         for (nested, raw) in writers {
             let fed = match &flow.output {
                 Some(text) if !text.is_empty() => CommandInput::Text(text.clone()),

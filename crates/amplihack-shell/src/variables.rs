@@ -113,10 +113,12 @@ impl ShellVariables {
                 if !seen.insert(name) {
                     continue;
                 }
+                // Of a value that may be anything, what is known matters in the first word alone: there it tells which program may run.
                 let Some(value) = self.get(name, maybe).filter(|value| !value.unknown || index == 0) else {
                     continue;
                 };
                 let choices = value.choices.len() + usize::from(value.unknown);
+                // Wordings multiply with each variable: past the limit it stays in the words by its name.
                 if value.choices.is_empty() || environments.len() * choices > CHOICES {
                     continue;
                 }
@@ -185,6 +187,7 @@ fn expand_fields(
             WordPart::Variable { name, quoted } => match environment.get(name) {
                 None if name.contains('[') => pieces.push(WordPiece::Dynamic(format!("${{{name}}}"))),
                 None => pieces.push(WordPiece::Variable(name.clone())),
+                // Quotes hold fields together, except in `"$@"` and `"${a[@]}"`.
                 Some(values) if *quoted && !(name == "@" || name.ends_with("[@]")) => {
                     push_literal(&values.join(" "), true, &mut pieces);
                 }

@@ -168,6 +168,7 @@ impl WordReader<'_> {
             return src.len();
         }
         match src.get(at + 1) {
+            // `$((` opens arithmetic only if it closes as such; else it is a substitution that begins with a subshell, whose commands run.
             Some(b'(') if src.get(at + 2) == Some(&b'(') && self.push_arithmetic(at, quoted).is_some() => {
                 self.arithmetic_end(at)
             }

@@ -106,6 +106,7 @@ impl CommandWords {
         }
         let dashed = places.iter().any(|value| value.as_encoded_bytes().starts_with(b"-"));
         if !self.tail.is_empty() {
+            // There is one `--`, and the other program's words need it: none is left to shield a name that begins with `-`.
             if dashed || self.tail.iter().any(nul) {
                 return Err(Error::invalid_option(
                     self.command_name(),

@@ -107,6 +107,7 @@ impl Options {
     }
 
     fn check_lists(&self) -> Result<()> {
+        // Checked here, since the SDK before this one only wrote these limits down.
         if self.labels.len() > 20 {
             return Err(Error::invalid_option(
                 "labels",
@@ -126,6 +127,7 @@ impl Options {
         if let Some(at) = blank(self.enabled_tools.as_deref().unwrap_or_default()) {
             return Err(Error::invalid_option(format!("enabled_tools[{at}]"), "it is blank; drop it"));
         }
+        // The CLI would take a feature that begins with `-` for a flag of its own.
         if let Some(at) =
             self.features.iter().position(|word| word.trim().is_empty() || word.starts_with('-'))
         {

@@ -106,6 +106,7 @@ impl StreamEngine {
         for warning in &self.facts.warnings {
             tracing::warn!("{warning}");
         }
+        // Files come after every check: a run that is refused leaves none behind. The child keeps them until it is reaped.
         let mut overlay = OverlayFiles::default();
         let settings = match &contents.settings {
             Some(settings) => {

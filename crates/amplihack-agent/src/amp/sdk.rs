@@ -124,6 +124,7 @@ impl SdkRun<'_> {
             words.extend(values.iter().flat_map(|value| [OsString::from(flag), OsString::from(value)]));
         }
         let switches = [
+            // Switches come last, `--stream-json-input` behind all of them: recorded command lines of the official SDKs have it there.
             ("--no-archive-after-execute", self.no_archive_after_execute),
             ("--quiet", amplihack_sys::sabotage::is_active("amp-evidence")),
             ("--no-ide", self.no_ide && !amplihack_sys::sabotage::is_active("amp-option-no-ide")),

@@ -246,6 +246,7 @@ impl AgentCommand<'_> {
         let warnings =
             channel.as_mut().map(|channel| std::mem::take(&mut channel.warnings)).unwrap_or_default();
         let channel = channel.as_ref().map(|channel| (channel.row, channel.mode, channel.text.as_ref()));
+        // Only now is anything written: without a channel for the prompt there is an error, and nothing on the disk.
         let system = self.system_prompt_file()?;
         let (mut line, variables) = self.build_words(channel.map(|(row, ..)| row), system.as_ref())?;
         let (mut selected_mode, mut handle, mut payload) = place_prompt(&mut line, channel)?;
@@ -289,6 +290,7 @@ impl AgentCommand<'_> {
         command.args(line).envs(variables.iter().cloned()).current_dir(self.cwd).stdin(
             match (self.mode, &payload) {
                 (_, Some(_)) => Stdio::piped(),
+                // Never this process's stdin: Codex waits on an inherited pipe that stays open.
                 (RunMode::Headless, None) => Stdio::null(),
                 (RunMode::Interactive, None) => Stdio::inherit(),
             },

@@ -80,6 +80,7 @@ impl AgentLineReader for GeminiStream {
             }
             ("error", _) => {
                 let message = line.message.into_string();
+                // Kept for the end: Gemini reports success after it, with code 0 (`gemini-0.61.0-loop`).
                 if message.starts_with(LOOP) {
                     self.gave_up = Some(message.clone());
                 }

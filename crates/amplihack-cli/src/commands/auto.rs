@@ -80,6 +80,7 @@ pub(crate) fn launch_unattended(
             "give it after --, with --prompt or with --prompt-file",
         ));
     };
+    // Refused, not dropped: an unattended run builds the arguments of each turn itself, and these would not be among them.
     let foreign = [
         (!gathered.extra.is_empty() || !gathered.before_verb.is_empty(), "arguments of the agent's own"),
         (args.resume.is_some() || args.continue_latest, "--resume and --continue"),
@@ -293,6 +294,7 @@ impl<'a> UnattendedContext<'a> {
             guarded: !running.no_hooks,
             ..new
         };
+        // Last: whether a budget in dollars can be counted depends on the agents, the budget and the configured prices together.
         spec.apply_config(&self.config)?;
         Ok(spec)
     }

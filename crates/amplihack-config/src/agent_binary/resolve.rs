@@ -232,6 +232,7 @@ fn from_file(
             }
             Err(reason) => {
                 tracing::warn!(file = ?file, reason = %reason, "launcher context ignored; using the default agent");
+                // The end of the search: a file further up is of another launch, and would name its agent for this one.
                 Err(UnusableContextFile)
             }
         }

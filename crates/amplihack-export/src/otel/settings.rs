@@ -76,10 +76,12 @@ impl OtelSettings {
         };
         let unwanted = text("OTEL_SDK_DISABLED").is_some_and(|text| text.eq_ignore_ascii_case("true"))
             || text("OTEL_TRACES_EXPORTER") == Some("none");
+        // By OpenTelemetry's specification the address for traces is whole, and the one for all signals gets the path.
         let whole = text("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT").map(str::to_owned);
         let url = whole.or_else(|| text("OTEL_EXPORTER_OTLP_ENDPOINT").map(with_path));
         if let Some((name, "grpc")) =
             either(["OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"])
+            // A protocol matters only where something is sent: a machine may set it for other programs.
             && url.is_some()
             && !unwanted
         {

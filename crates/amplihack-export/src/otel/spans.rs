@@ -175,6 +175,7 @@ impl SpanWriter<'_> {
                 Some(kind.and_then(|kind| kind.as_str().map(str::to_owned)).unwrap_or(end.name().to_owned()))
             }
             None if record.is_running() => None,
+            // Killed before it could record an end: without an error, the span would count as a success.
             None => Some(record.state_name().to_owned()),
         };
         let status = match &error {

@@ -157,6 +157,7 @@ pub(super) fn each_tool(map: Map<String, Value>) -> Vec<Map<String, Value>> {
     };
     let (names, inputs) = (values(&NAMES, "name"), values(&INPUTS, "input"));
     let differ = |values: &[(&str, Value)]| values.windows(2).any(|two| two[0].1 != two[1].1);
+    // The usual payload: fields that agree are one reading, and nothing is copied.
     if !differ(&names) && !differ(&inputs) {
         return vec![map];
     }
@@ -170,6 +171,7 @@ pub(super) fn each_tool(map: Map<String, Value>) -> Vec<Map<String, Value>> {
             map.insert((*field).to_owned(), value.clone());
         }
     };
+    // Each name with each of the arguments: which of them a host takes is not known, and the strictest verdict counts.
     let mut found = Vec::new();
     for name in &names {
         let mut with_name = bare.clone();

@@ -97,6 +97,7 @@ impl HookAudit for AuditLedger {
 fn audit_entry(entry: &HookAuditEntry<'_>, now: jiff::civil::DateTime) -> AuditEntry {
     let verdict = entry.verdict;
     let decision = verdict.decision;
+    // A policy that only observes lets a call run: its risk is that of what would have been decided.
     let risk = match (verdict.would_be.unwrap_or(decision), entry.event_type) {
         (Decision::None | Decision::Allow, _) => "none",
         (Decision::Ask, _) => "medium",
@@ -130,6 +131,7 @@ fn audit_entry(entry: &HookAuditEntry<'_>, now: jiff::civil::DateTime) -> AuditE
             reason: reason
                 .as_deref()
                 .filter(|_| stopped)
+                // The hint is for whoever reads the answer at once; an entry that is read later has the id beside it.
                 .map(|reason| reason.strip_suffix(super::ALLOW_ONCE).unwrap_or(reason).to_owned()),
             stopped_call,
             error: if failed { reason } else { None },

@@ -327,6 +327,7 @@ impl WordLexer<'_> {
                     self.mark_last(ENDS, 0);
                 }
                 self.blank_line = true;
+                // A quotation lessens what is found in it: one that is never closed must not reach beyond its line.
                 self.quoted = false;
                 return;
             }
@@ -348,6 +349,7 @@ impl WordLexer<'_> {
             b':' => self.mark_last(ENDS | COLON, 0),
             b'"' | b'`' => self.quoted = !self.quoted,
             b'\'' => {
+                // The apostrophe of `don't` must not open a quotation, which would lessen what follows.
                 let before = at.checked_sub(1).map(|before| bytes[before]);
                 let opens = !self.quoted
                     && next.is_ascii_alphanumeric()

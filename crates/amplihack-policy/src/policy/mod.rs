@@ -150,6 +150,7 @@ impl Policy {
             }
             Event::Other { .. } => Verdict::no_objection(),
         };
+        // Let through only now: the audit and `explain` tell what would have been decided.
         if self.mode == PolicyMode::Observe { verdict.as_observed() } else { verdict }
     }
 

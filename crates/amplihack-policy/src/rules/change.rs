@@ -200,6 +200,7 @@ impl ChangeFinder<'_, '_> {
             }),
             _ => {}
         }
+        // After the table and not in its last arm: perl and ruby are in it for `-i`, and their code may write and remove files too.
         self.add_code();
     }
 

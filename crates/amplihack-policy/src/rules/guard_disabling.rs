@@ -306,6 +306,7 @@ fn check_killed(ctx: &RuleContext<'_>) -> Option<RuleHit> {
     match call.program.as_str() {
         "pkill" | "killall" => call.args.iter().any(|arg| names_guard(arg.text())).then(hit)?,
         "kill"
+            // `pgrep amplihack | xargs kill`: whose number is killed is told only by the command that prints it.
             if ctx.script.upstream_calls(call).into_iter().any(|source| {
                 source.is_any_of(&["pgrep", "pidof", "ps", "grep"])
                     && source.args.iter().any(|arg| names_guard(arg.text()))

@@ -137,6 +137,7 @@ pub(crate) fn saved_downloads(script: &JudgedScript<'_>, call: &CommandCall<'_>)
             };
             let into = prefix.map(|dir| format!("{dir}/")).unwrap_or_default();
             match out {
+                // Printed and not saved: what it is piped into is judged for itself.
                 Some("-") => {}
                 Some(out) => add(&format!("{into}{out}")),
                 None => options

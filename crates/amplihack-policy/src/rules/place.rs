@@ -72,11 +72,13 @@ pub(crate) fn system_loss(
         return Some(("a system directory", covers));
     }
     if CORE.iter().any(|place| target.is_inside(place))
+        // Everyday commands write to these two, and nothing in them is of the system.
         && !target.is_place(&["dev", "null"])
         && !target.is_inside(&["dev", "shm"])
     {
         return Some(("a part of the system", TargetCoverage::Yes));
     }
+    // `/etc/*` and `~/.*` name only what is inside, which is no smaller loss than the directory.
     let all_below = |parts: &[String]| {
         parts.last().is_some_and(|last| !last.is_empty() && last.chars().all(|ch| ch == STAR || ch == '.'))
     };

@@ -277,6 +277,7 @@ fn reverse_shell(ctx: &RuleContext<'_>) -> Option<RuleHit> {
         let text = arg.text();
         if let Some(rest) = text.strip_prefix("/dev/tcp/").or_else(|| text.strip_prefix("/dev/udp/")) {
             let host = rest.split('/').next().unwrap_or_default();
+            // A shell that is tied to a socket is one for somebody, on this machine too; other programs may talk to this machine's ports.
             let shell = is_shell(&call.program);
             if shell || !net::is_local(host) {
                 return hit();
@@ -308,6 +309,7 @@ fn reverse_shell(ctx: &RuleContext<'_>) -> Option<RuleHit> {
         }
         "awk" | "gawk" => call.args.iter().any(|arg| arg.text().contains("/inet/")).then(hit)?,
         _ => {
+            // A socket alone is everyday code: only together with what starts a shell it is one for somebody else.
             let code = code::interpreter_code(ctx.script, call)?;
             let socket = ["socket", "Socket", "TCPSocket", "fsockopen"]
                 .iter()

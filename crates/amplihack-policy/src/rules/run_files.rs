@@ -130,6 +130,7 @@ fn add_tool_files(call: &CommandCall<'_>, add: &mut dyn FnMut(&CallArg, FileRunM
                 .operands
                 .iter()
                 .map(|arg| arg.text().to_owned())
+                // `NAME=value` sets a variable, and a number belongs to an option like `-j`: neither is a target.
                 .filter(|text| !text.contains('=') && !text.chars().all(|ch| ch.is_ascii_digit()))
                 .collect();
             let named: Vec<&str> =
@@ -163,6 +164,7 @@ fn add_tool_files(call: &CommandCall<'_>, add: &mut dyn FnMut(&CallArg, FileRunM
                 ["run" | "run-script" | "rum", name, ..] => vec![name],
                 ["test" | "t" | "tst", ..] => vec!["test"],
                 ["start" | "restart" | "stop" | "publish" | "pack" | "version", ..] => vec![words[0]],
+                // npm runs these without being told to: a `postinstall` that the session wrote would be a way past the guard.
                 ["install" | "i" | "ci" | "add" | "rebuild", ..] | [] => {
                     vec!["preinstall", "install", "postinstall", "prepare"]
                 }

@@ -116,12 +116,14 @@ impl<'a> JudgedScript<'a> {
             }
             script.first.push(script.calls.len());
             for choice in 0..values.count_choices(command) {
+                // Values multiply commands: a script of which this leaves something out is not passed, it counts as not judged.
                 if script.calls.len() >= CALLS || bytes > BYTES {
                     script.overflow = true;
                     break;
                 }
                 let dir = script.run_directory(&command.cds, before.as_ref(), &values, choice);
                 let home = script.home.as_deref();
+                // Whether bash splits a value depends on quotes and `IFS`, which a word does not tell here: both readings are judged.
                 let split = values.has_split_word(command);
                 for split in [false, true].into_iter().take(1 + usize::from(split)) {
                     let lookup = |name: &str| values.value(name, choice, dir.as_deref(), home);

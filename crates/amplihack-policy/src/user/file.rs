@@ -55,6 +55,7 @@ pub(super) fn parse_policy_file(file: &Path, text: &str) -> Result<PolicyFile, P
                         .collect(),
                 );
             }
+            // Refused, not ignored: under a misspelled key, rules and branches would be missing unnoticed.
             other => {
                 return Err(reader.value_error(
                     key.span().start,
@@ -171,6 +172,7 @@ impl PolicyFileReader<'_> {
                             .map(|(text, line, column)| (text, expected, line, column)),
                     );
                 }
+                // Refused, not ignored: a rule of which only a part is understood is another rule, and mostly a wider one.
                 other => {
                     let message = format!(
                         "unknown key `{}` in a rule; known are name, program, args, paths, hosts, decision, reason, match, not_match",
@@ -185,6 +187,7 @@ impl PolicyFileReader<'_> {
                 self.value_error(entry.span().start, "the rule has no decision; add allow, ask or deny")
             );
         }
+        // `args` alone narrows nothing: the rule would decide on each call.
         if rule.programs.is_empty() && rule.paths.is_empty() && rule.hosts.is_empty() {
             return Err(self.value_error(
                 entry.span().start,

@@ -47,6 +47,7 @@ pub(crate) async fn answer_request(shared: &ModelServerState, request: Request) 
         body,
         dialect,
     });
+    // Recorded too: an agent that calls an address of its own is found by what strays.
     let Some(route) = route else {
         shared.lock().strays.push(recorded, size);
         return problem_json(
@@ -60,6 +61,7 @@ pub(crate) async fn answer_request(shared: &ModelServerState, request: Request) 
             run.calls.send_modify(|calls| *calls += 1);
         }
     });
+    // Only after the record: what an agent sent is evidence also where the answer is a refusal.
     if let Some((status, text)) = problem {
         return problem_json(status, &text);
     }

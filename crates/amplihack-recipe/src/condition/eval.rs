@@ -224,6 +224,7 @@ fn call_function(
                 match order_values(item, best) {
                     Some(order) if order == wanted => best = item,
                     Some(_) => {}
+                    // Not passed over: the result would depend on the order of the arguments.
                     None => {
                         let what =
                             format!("cannot compare {} with {}", shorten_value(item), shorten_value(best));
@@ -286,6 +287,7 @@ fn call_method(
         Some(set) => set.contains(char),
         None => char.is_whitespace(),
     };
+    // Counted before the text is made: `replace` and `join` multiply, and a condition must not use up the memory.
     let fits = |bytes: usize| {
         if bytes <= LARGEST {
             Ok(())

@@ -37,6 +37,7 @@ pub(super) fn read_recipe(reader: &mut DocumentReader, root: &YamlNode) -> Optio
     let context_validation = read_checks(reader, &mut fields);
     let limits = read_limits(reader, &mut fields);
     let hooks = read_hooks(reader, &mut fields);
+    // Before the steps: a recipe with a parent may have none of its own.
     let extends = fields.take_text(reader, "extends").filter(|name| !name.value.is_empty());
     let steps = read_steps(reader, &mut fields, extends.is_some());
     fields.tolerate_fields(&METADATA);

@@ -97,6 +97,7 @@ fn read_kind(
     let context = fields.take_either(reader, "context", "sub_context");
     let context = context.map_or_else(Vec::new, |entry| map_entries(reader, &entry.value, "context"));
 
+    // The order is that of the recipe runner before this one: its recipes leave `type` out in two of five steps.
     let name = match &wanted {
         Some(wanted) if TYPES.contains(&wanted.value.as_str()) => wanted.value.as_str(),
         Some(wanted) => {
@@ -120,6 +121,7 @@ fn read_kind(
             Some(StepKind::Recipe { recipe, context, recovery_on_failure })
         }
         "agent" => {
+            // No error: recipes in use have such steps, and the runner before this one started their agent.
             if prompt.is_none() {
                 let what = format!("step `{shown}` is an agent step without a `prompt`");
                 reader.add_control_warning(span, what, None);

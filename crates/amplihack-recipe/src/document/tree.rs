@@ -148,6 +148,7 @@ impl YamlTreeBuilder<'_> {
                 let Some(node) = self.anchors.get(&anchor).cloned() else {
                     return self.fail_at(span, "an alias inside its own anchor");
                 };
+                // Counted, though the nodes are shared: ten aliases of ten aliases of ten are read out in full later.
                 self.expanded = self.expanded.saturating_add(node.weight);
                 if self.expanded > EXPANDED {
                     return self.fail_at(span, "aliases make the recipe too large");

@@ -114,6 +114,7 @@ impl Client {
         let rents = backend.can_rent();
         let wants = MachineRequest {
             host: self.host.clone(),
+            // A machine that is named is taken as it is: asking for a size or a region too would leave it out.
             size: if rents && vm.vm_name.is_none() { vm.size.clone() } else { String::new() },
             region: if rents && vm.vm_name.is_none() {
                 self.rental_region(vm.region.as_deref())
@@ -128,6 +129,7 @@ impl Client {
             make: self.plan_new_machine(ground, backend, 1)?,
             ..MachineRequest::from_backend(backend)
         };
+        // A slot is given only on machines that the state knows, and nobody but the user knows this one.
         if let Some(name) = vm.vm_name.as_ref().filter(|_| rents) {
             self.adopt_machine(ground, name, vm.tunnel_port).await?;
         }

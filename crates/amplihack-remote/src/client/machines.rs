@@ -46,6 +46,7 @@ impl Client {
                         machine(name, host.capacity(), &host.labels, Some(address))
                     })
                     .collect();
+                // Without a host, `sbatch` of this machine is used; the cluster has its own queue, so that the capacity is only a bound.
                 if all.is_empty() && backend == Backend::Slurm {
                     all.push(machine(HERE_SLURM, 1000, &[], None));
                 }

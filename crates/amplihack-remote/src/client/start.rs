@@ -211,6 +211,7 @@ impl Client {
         let mut wants = job.wants.clone();
         let unready = self.look_over(ground, &mut wants).await?;
         let Some(ids) = self.write_down(ground, job)? else { return Ok(None) };
+        // Slots and names of machines stand in the state before anything is sent: whoever finds it after a crash knows where to look.
         let reservation =
             ground.change_state(|state| state.reserve_slots(&ids, &wants, &ground.me, current_time()))?;
         let mut outcomes = self.make_all(ground, job, &reservation).await;
@@ -232,6 +233,7 @@ impl Client {
             let (client, ground, package, key) =
                 (Arc::clone(&shared), ground.clone(), job.package.clone(), job.key.clone());
             let backend = job.wants.backend;
+            // A task for each machine: what its sessions share is sent once, and a slow machine holds up no other.
             sent.spawn(async move {
                 match far {
                     Ok(far) => client.send_all(&ground, &far, backend, &package, specs, &key).await,

@@ -230,6 +230,7 @@ impl Client {
                 ids.iter()
                     .all(|id| state.sessions.get(id).is_none_or(|record| record.session.status.is_final()))
             };
+            // After a refresh that showed the end nobody sleeps; a session that is gone counts too, and is an error at the next look.
             if !settled(&ground.read_state()?) {
                 let left =
                     until.map_or(look, |until| until.saturating_duration_since(Instant::now()).min(look));

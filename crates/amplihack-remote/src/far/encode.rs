@@ -112,6 +112,7 @@ fn check_spec(spec: &SessionSpec, key: Option<&Secret>) -> Result<(), RemoteErro
             ));
         }
     }
+    // The key is the first line of what is sent: behind a line break, the rest of it would be read as a field.
     if key.is_some_and(|key| key.expose().contains(['\n', '\0'])) {
         return refuse("the key has a line break: check how it was set".to_owned());
     }

@@ -131,6 +131,7 @@ async fn build_package(options: PackageOptions<'_>) -> Result<SessionPackage, Er
 
     let allow = allowed_fingerprints(&repository, &options)?;
     let mut findings = PackageSecrets::new(&allow);
+    // Its error waits until the history was scanned, so that a secret is reported before a size.
     let archived =
         archive_extra(&repository, &gathered, &options, (!options.skip_secret_scan).then_some(&mut findings));
     if !options.skip_secret_scan {
@@ -159,6 +160,7 @@ async fn build_package(options: PackageOptions<'_>) -> Result<SessionPackage, Er
         left_out: gathered.left_out.iter().cloned().collect(),
         allowed: findings.allowed,
     };
+    // Again for both together: the archive alone was held to the limit while it was written.
     if package.total_bytes() > options.cap {
         return Err(too_large(&repository, &have, &options, &gathered).await);
     }

@@ -72,6 +72,7 @@ pub(crate) async fn run_command(
         let context = ErrorContext::new(format!("no answer within {} s", limit.as_secs()));
         return Err(RemoteError::Transfer(context.with_fact("reason", "unreachable")));
     }
+    // Not cut: half an answer would be read as all of it.
     if outcome.stdout.dropped > 0 {
         return Err(RemoteError::Execution(format!("the answer is longer than {} MB", ANSWER >> 20).into()));
     }

@@ -100,6 +100,8 @@ impl SshRunner {
 
     /// The command up to the remote command line. `shared`: over the machine's connection, which is made if there is none.
     fn ssh_command(&self, name: &str, machine: &SshDestination, shared: bool) -> Command {
+        // In front of the user's configuration, which would else ask questions, run commands or forward an agent's keys unseen.
+        // Three unanswered signs of life end a connection: without them, a machine that was cut off would look like a slow one.
         let mut options: Vec<(&str, String)> = vec![
             ("BatchMode", "yes".into()),
             ("ConnectTimeout", "10".into()),
@@ -147,6 +149,7 @@ impl SshRunner {
                 command.arg(format!("ControlPath={socket}"));
             }
             None => {
+                // Switched off by name, since the user's own configuration may share connections too: a dead one costs ten seconds.
                 command.args(["-o", "ControlMaster=no", "-o", "ControlPath=none"]);
             }
         }

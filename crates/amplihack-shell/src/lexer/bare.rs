@@ -55,6 +55,7 @@ impl ShellLexer {
                 self.close_paren(src, at, frame);
                 (at + 1, ShellToken::Plain)
             }
+            // `&>` is a redirection: taken for a separator, it would make its target a command.
             b'&' if next == Some(b'>') && !matches!(frame.kind, BracketKind::Test | BracketKind::Array) => {
                 self.begin_redirect();
                 (at + 2 + usize::from(src.get(at + 2) == Some(&b'>')), ShellToken::Plain)
@@ -148,6 +149,7 @@ impl ShellLexer {
             self.continue_word();
             return (end, ShellToken::Plain);
         }
+        // Here parsers differ from bash: digits that overflow are a word, `{NAME}` is none. Whoever cleans the script has to know.
         if matches!(src.get(end), Some(b'<' | b'>')) && !frame.target && frame.kind != BracketKind::Test {
             if word.iter().all(u8::is_ascii_digit) {
                 if is_descriptor(word) {
@@ -160,6 +162,7 @@ impl ShellLexer {
                 return (end, ShellToken::DescriptorName);
             }
         }
+        // A target is never a keyword: `> done` writes a file.
         let keyword = frame.stage.takes_keyword() && !frame.target;
         match (frame.kind, word) {
             (BracketKind::Test, b"]]") => self.pop(),

@@ -11,6 +11,7 @@ mod compliance_page;
 mod crates;
 mod docs;
 mod files;
+mod functions;
 mod names;
 mod readers;
 mod source;

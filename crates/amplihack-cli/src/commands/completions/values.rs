@@ -74,6 +74,7 @@ fn list_values(source: ValueSource, env: &Env) -> Vec<CompletionCandidate> {
             let own = own.map(|run| {
                 candidate(run.id.as_str(), &format!("{}, {}", run.record.agent, run.record.state_name()))
             });
+            // `sessions` takes ids of both: an unattended run is shown and exported like a launch.
             own.chain(unattended_runs(home)).collect()
         }
         ValueSource::UnattendedRuns => unattended_runs(home),

@@ -40,6 +40,7 @@ pub(super) fn list_recipes(args: &RecipeListArgs, env: &Env) -> Result<u8, Comma
     }
     let mut text = String::new();
     for found in &listed {
+        // A recipe that cannot be read stays in the list: left out, it would look as if it were not found.
         let says = match &found.recipe {
             Ok(recipe) => recipe.description.lines().next().unwrap_or_default(),
             Err(_) => "cannot be read; see `amplihack recipe validate`",
@@ -84,6 +85,7 @@ pub(super) fn validate_recipe(args: &LookArgs, env: &Env) -> Result<u8, CommandF
             }
             Ok(0)
         }
+        // Only mistakes in a recipe are a report; where no recipe could be read, there is nothing to report on.
         Err(error) if args.json && !error.diagnostics().is_empty() => {
             let (errors, warnings): (Vec<_>, Vec<_>) =
                 error.diagnostics().iter().partition(|found| found.severity == RecipeSeverity::Error);

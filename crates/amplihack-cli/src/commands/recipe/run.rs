@@ -148,6 +148,7 @@ fn prepare_run(args: &RecipeRunArgs, env: &Env, here: &Path) -> Result<PreparedR
     let plan = compile_plan(&entry, &discovery, PlanCompileMode::Strict, &given.input_names())
         .map_err(|error| compile_failure(&error))?;
     let mut steps = plan.recipes.iter().flat_map(|planned| &planned.recipe.steps);
+    // Only where an agent is started at all: a recipe of scripts needs none.
     if chosen.instead_of.is_some() && steps.any(|step| matches!(step.kind, StepKind::Agent { .. })) {
         ui::print_note("note", chosen);
     }

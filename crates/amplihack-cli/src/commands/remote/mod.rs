@@ -130,6 +130,7 @@ pub(super) fn place_client(
         other => other,
     };
     for (name, value) in env {
+        // A name alone takes the value from here: a secret then stands in no command line, which every user can read.
         let value = value.or_else(|| client.env_variable(&name).map(Secret::new)).ok_or_else(|| {
             CommandFailure::bad_usage(
                 format!("--env {name}: there is no such variable here"),

@@ -25,6 +25,7 @@ pub(super) fn show_output(client: &Client, args: OutputArgs) -> Result<u8, Comma
         };
         mask.show_rest()
             .map_err(|error| CommandFailure::from_io_error("stdout could not be written", &error))?;
+        // Followed to its end, a session is like a program that was run here: its code is this command's.
         return Ok(render::session_exit_code(&ended));
     }
     if setup {

@@ -129,6 +129,7 @@ fn unattended_text(id: &SessionId, story: &AutoRunState, diff: &DisplayedDiff) -
     if let Some(stat) = story.ended.as_ref().and_then(|ended| ended.stat) {
         fact("diff", &diff_size(stat));
     }
+    // A worktree that was removed has no work to take in.
     if let Some(tree) = story.worktree.as_ref().filter(|tree| tree.path.is_dir()) {
         let kept = story.ended.as_ref().and_then(|ended| ended.kept.as_deref());
         fact("worktree", &tree.path.display().to_string());

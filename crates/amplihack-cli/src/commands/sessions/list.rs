@@ -103,6 +103,7 @@ pub(super) fn list_text(
         let (began, cost) = (format_time(story.began), format_cost(&story.meter.totals()));
         write_line(&mut out, [id.as_str(), story.agent.name(), story.state_name(), &began, &cost]);
         write_detail(&mut out, &first_words(&story.spec.task, WIDTH - 2));
+        // A worktree that was removed has no work to take in, so that its branch is not named.
         let kept = story.worktree.as_ref().filter(|tree| tree.path.is_dir());
         let branch = kept.map(|tree| format!("  {}", tree.branch)).unwrap_or_default();
         write_detail(&mut out, &format!("{}{branch}", shorten_home(&story.spec.cwd, home)));

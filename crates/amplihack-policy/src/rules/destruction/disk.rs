@@ -63,9 +63,11 @@ pub(super) fn check_device(ctx: &RuleContext<'_>) -> Option<RuleHit> {
     if drops_volume(call) {
         return ctx.deny("would delete a volume with every file on it; a person has to do that");
     }
+    // Each of these programs also only shows a device: a listing harms nothing.
     if !formats || reads {
         return None;
     }
+    // Making a file system in a file is everyday work; a name that is only known at run time may be any device.
     let on_device = |arg: &&CallArg| {
         let target = ctx.script.target(call, arg);
         place::is_device(&target) || target.is_inside(&["dev"]) || arg.text().starts_with(UNKNOWN)

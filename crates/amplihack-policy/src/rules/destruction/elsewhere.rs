@@ -9,6 +9,7 @@ pub(super) fn remote_resources(ctx: &RuleContext<'_>) -> Option<RuleHit> {
     let deletes = match call.program.as_str() {
         "terraform" | "tofu" | "pulumi" | "cdk" => call.has_any(&["destroy"]) || has(&["apply", "-destroy"]),
         "kubectl" | "oc" => {
+            // A pod is made again; with these goes what runs in them or is stored there.
             call.has_any(&["delete"])
                 && call.has_any(&[
                     "namespace",
@@ -45,6 +46,7 @@ pub(super) fn remote_resources(ctx: &RuleContext<'_>) -> Option<RuleHit> {
             has(&["system", "prune"]) && call.has_any(&["--volumes", "-af", "-a"])
                 || has(&["volume", "prune"])
                 || call.has_any(&["rm"])
+                    // `docker rm NAME`, or of those that a filter finds, is everyday work: only all containers at once are not.
                     && call.args.iter().any(|arg| {
                         ctx.script.substituted_calls(arg).any(|inner| {
                             inner.is_any_of(&["docker", "podman"])

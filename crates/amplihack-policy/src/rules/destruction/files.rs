@@ -79,6 +79,7 @@ pub(super) fn everything_here(ctx: &RuleContext<'_>) -> Option<RuleHit> {
             let inside = target.names_behind(&[".git"]).and_then(|rest| rest.first().map(String::as_str));
             let history = match inside {
                 Some("objects" | "refs" | "HEAD" | "packed-refs" | "logs") => true,
+                // The rest of it is no history: `rm -f .git/index.lock` is everyday work.
                 Some(_) => false,
                 None => change.kind == PathChangeKind::Move && target.name() == ".git",
             };
@@ -96,6 +97,7 @@ pub(super) fn everything_here(ctx: &RuleContext<'_>) -> Option<RuleHit> {
                     name if matches_all_names(name) => "everything in the working directory",
                     _ => return None,
                 }
+            // `find . -delete` names the directory itself and removes what is in it; other programs have to name that.
             } else if call.is_any_of(&["find"])
                 && target.coverage_of(&ctx.script.cwd_names) == TargetCoverage::Yes
             {

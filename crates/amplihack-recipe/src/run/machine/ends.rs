@@ -123,6 +123,7 @@ impl RecipeMachine {
                 None => "parse_json failed: output is not valid JSON".to_owned(),
             }
         };
+        // An agent is asked once more, since it may answer in another form; a script would print what it has printed.
         if is_agent && first {
             let prompt = format!("{}{REMINDER}", self.actives[id].prompt);
             self.actives[id].phase = RecipeStepPhase::Json;

@@ -145,6 +145,7 @@ impl RecipeMachine {
         let inner = &self.plan.recipes[target].recipe;
         let (limits, mut context) = (inner.limits, inner.context.clone());
         let outside = &self.actives[id].context;
+        // Only these go out again at its end: the rest came from outside, where a step of its group may have changed it.
         let mut changed: std::collections::BTreeSet<String> = context
             .iter()
             .filter(|(name, _)| outside.get(name).is_none())
@@ -156,6 +157,7 @@ impl RecipeMachine {
             }
             _ => Vec::new(),
         };
+        // Values outside win over its defaults, as in the recipe runner before this one; what the step gives wins over both.
         context.overlay_with(outside);
         for (name, value) in given {
             changed.insert(name.clone());
