@@ -9,10 +9,10 @@ use std::time::Duration;
 use amplihack_agent::{AgentBinary, lookup};
 use amplihack_config::agent_binary::{SystemLiveness, resolve_in};
 use amplihack_config::env::Env;
-use amplihack_launcher::copilot::shim::{CopilotShimLink, install_into};
 use amplihack_session::{
     ChildOutput, Deadlines, EndCause, InterruptSignals, ProcessOutput, RunSpec, run_blocking,
 };
+use amplihack_setup::shim::{CopilotShimLink, install_into};
 use amplihack_sys::{arg_limits, exec_cost};
 
 use super::environment::{install_timeout, runner_environment};

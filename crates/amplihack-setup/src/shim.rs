@@ -15,13 +15,12 @@ use amplihack_agent::lookup::LookupError;
 use amplihack_agent::{AgentBinary, agent_profile};
 use amplihack_config::LayeredConfig;
 use amplihack_config::env::Env;
+use amplihack_launcher::copilot::{NormalizeError, NormalizeWarning, NormalizedArguments, normalize};
+use amplihack_launcher::discover::{VersionSource, discover_agent};
+use amplihack_launcher::nested_changes;
 use amplihack_sys::arg_limits;
 use amplihack_sys::error::{ErrorExplanation, ExitKind};
 use amplihack_sys::fs::create_private_dir;
-
-use super::normalize::{NormalizeError, NormalizeWarning, NormalizedArguments, normalize};
-use crate::discover::{VersionSource, discover_agent};
-use crate::environment::nested_changes;
 
 /// Copilot cannot be called as it was asked to.
 #[derive(Debug, thiserror::Error)]

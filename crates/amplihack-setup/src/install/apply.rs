@@ -6,9 +6,10 @@ use amplihack_config::agent_binary::AgentBinary;
 use amplihack_hooks::event::HookEvent;
 use amplihack_hooks::registration::registered_name;
 use amplihack_hooks::settings::{SettingsEdit, SettingsUndo};
+use amplihack_launcher::installed::{RegistrationError, decode_text, read_file};
 use serde_json::Map;
 
-use super::disk::{InstallDisk, decode_text, read_file};
+use super::disk::InstallDisk;
 use super::journal::{InstallJournal, InstallRecord, InstalledPart, content_hash};
 use super::plan::{ForeignFileRule, InstallChange, is_present, is_theirs, script_beside};
 use super::{FileOutcome, InstallError, InstallScope};
@@ -33,8 +34,8 @@ fn current_file(path: &Path) -> Result<CurrentFile, InstallError> {
     })
 }
 
-fn edit_error(path: &Path) -> impl Fn(amplihack_hooks::settings::EditError) -> InstallError {
-    move |why| InstallError::Edit { path: path.to_owned(), why }
+fn edit_error(path: &Path) -> impl Fn(amplihack_hooks::settings::EditError) -> RegistrationError {
+    move |why| RegistrationError::Edit { path: path.to_owned(), why }
 }
 
 impl ChangeApplier<'_, '_> {
@@ -49,7 +50,7 @@ impl ChangeApplier<'_, '_> {
         if self.is_foreign(change, &now) && change.foreign == ForeignFileRule::Refuse {
             return Err(InstallError::Foreign { path: change.path.clone() });
         }
-        change.edit.apply_to(now.text.as_deref()).map(drop).map_err(edit_error(&change.path))
+        Ok(change.edit.apply_to(now.text.as_deref()).map(drop).map_err(edit_error(&change.path))?)
     }
 
     /// Reports whether a file of somebody's stands where one that is ours whole should be.

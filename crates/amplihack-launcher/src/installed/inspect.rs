@@ -7,18 +7,15 @@ use amplihack_config::env::Env;
 use amplihack_hooks::HookError;
 use amplihack_hooks::event::HookEvent;
 use amplihack_hooks::registration::{registered_name, verify_registration};
-use amplihack_hooks::settings::{
-    RegisteredCommand, SettingsUndo, find_hooks, parse_value, trust_entries, trust_state,
-};
+use amplihack_hooks::settings::{RegisteredCommand, find_hooks, parse_value, trust_entries, trust_state};
 use amplihack_hooks::staging::{called_wrapper, copilot_commands, wrapped_events};
 use amplihack_hooks::switches;
 use serde_json::Value;
 
 use super::directories::UserDirectories;
-use super::disk::{InstallDisk, behind_links, read_text};
-use super::journal::InstallJournal;
+use super::files::{behind_links, read_text};
 use super::trial::try_one;
-use super::{InstallError, InstallScope};
+use super::{InstallScope, RegistrationError};
 
 pub use amplihack_hooks::settings::TrustState;
 
@@ -100,7 +97,7 @@ pub(crate) fn broken_registration(agent: AgentBinary, env: &Env, cwd: &Path) -> 
 /// Looks at the registration of `agent` in `scope`, and runs its guard as the host would, with an audit of its own.
 ///
 /// `None` for an agent that has no registration at all.
-pub fn inspect_registration(
+pub fn inspect_hooks(
     agent: AgentBinary,
     scope: &InstallScope,
     env: &Env,
@@ -121,16 +118,17 @@ fn registration_state(
     env: &Env,
     cwd: &Path,
     tried: bool,
-) -> Result<RegistrationState, InstallError> {
+) -> Result<RegistrationState, RegistrationError> {
+    // Its settings hold rules, which no file of its own tells apart from the user's.
     if agent == AgentBinary::Amp {
-        return rules_state(scope, places, path);
+        return Ok(RegistrationState::Absent);
     }
     let Some(text) = read_text(path)? else { return Ok(RegistrationState::Absent) };
     let commands = registered_commands(agent, path)?;
     if commands.is_empty() {
         return Ok(RegistrationState::Absent);
     }
-    if let Err(InstallError::Hooks(error)) = missing_hook(agent, path) {
+    if let Err(RegistrationError::Hooks(error)) = missing_hook(agent, path) {
         return Ok(RegistrationState::Incomplete(error));
     }
     let left_out = || {
@@ -165,9 +163,9 @@ fn registration_state(
 pub(super) fn registered_commands(
     agent: AgentBinary,
     path: &Path,
-) -> Result<Vec<(HookEvent, String)>, InstallError> {
+) -> Result<Vec<(HookEvent, String)>, RegistrationError> {
     let Some(text) = read_text(path)? else { return Ok(Vec::new()) };
-    let refused = |why| InstallError::Edit { path: path.to_owned(), why };
+    let refused = |why| RegistrationError::Edit { path: path.to_owned(), why };
     if agent != AgentBinary::Copilot {
         let found = find_hooks(&text).map_err(refused)?;
         return Ok(found.into_iter().map(|found| (found.registered.event, found.command)).collect());
@@ -185,12 +183,12 @@ pub(super) fn registered_commands(
 }
 
 /// An error if the registration at `path` lacks an event of `agent`.
-pub(super) fn missing_hook(agent: AgentBinary, path: &Path) -> Result<(), InstallError> {
+pub fn missing_hook(agent: AgentBinary, path: &Path) -> Result<(), RegistrationError> {
     if agent == AgentBinary::Copilot {
         if registered_commands(agent, path)?.iter().any(|(event, _)| event.is_guard()) {
             return Ok(());
         }
-        return Err(InstallError::Hooks(HookError::MissingHookForBinary {
+        return Err(RegistrationError::Hooks(HookError::MissingHookForBinary {
             binary: agent,
             event: HookEvent::PreToolUse.copilot_name().to_owned(),
             expected_path: path.to_owned(),
@@ -217,12 +215,12 @@ fn switch_off_reason(agent: AgentBinary, text: &str, env: &Env, cwd: &Path) -> O
 }
 
 /// The least of Codex's trust in the hooks at `path`.
-fn least_trust(places: &UserDirectories, path: &Path, text: &str) -> Result<TrustState, InstallError> {
+fn least_trust(places: &UserDirectories, path: &Path, text: &str) -> Result<TrustState, RegistrationError> {
     let config = behind_links(&places.codex_config());
     let settings = read_text(&config)?.unwrap_or_default();
     let refused = |path: &Path| {
         let path = path.to_owned();
-        move |why| InstallError::Edit { path, why }
+        move |why| RegistrationError::Edit { path, why }
     };
     for (key, hash) in trust_entries(path, text).map_err(refused(path))? {
         match trust_state(&settings, &key, &hash).map_err(refused(&config))? {
@@ -231,19 +229,4 @@ fn least_trust(places: &UserDirectories, path: &Path, text: &str) -> Result<Trus
         }
     }
     Ok(TrustState::Trusted)
-}
-
-fn rules_state(
-    scope: &InstallScope,
-    places: &UserDirectories,
-    path: &Path,
-) -> Result<RegistrationState, InstallError> {
-    let disk = InstallDisk::default();
-    let journal = InstallJournal::open(&disk, places.ours.join("install"), Vec::new())?;
-    let parts = journal.get(&behind_links(path)).into_iter().flat_map(|record| &record.parts);
-    let rules = parts.filter(|part| part.is_of(AgentBinary::Amp, scope)).find_map(|part| match &part.mark {
-        SettingsUndo::Rules { rules } => Some(rules.len()),
-        _ => None,
-    });
-    Ok(rules.map_or(RegistrationState::Absent, RegistrationState::Rules))
 }

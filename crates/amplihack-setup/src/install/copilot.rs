@@ -6,11 +6,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use amplihack_hooks::settings::SettingsEdit;
+use amplihack_launcher::installed::{UserDirectories, behind_links, decode_text, read_file};
 use serde_json::json;
 
 use super::InstallError;
-use super::directories::UserDirectories;
-use super::disk::{behind_links, decode_text, read_file};
 use super::plan::{ForeignFileRule, InstallChange, InstallPlan};
 
 /// Directories whose Markdown files Copilot gets flat: from below `.claude`, to below Copilot's own.

@@ -2,15 +2,12 @@
 
 use std::fs;
 use std::io;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use amplihack_launcher::installed::io_error;
 use amplihack_sys::fs::{WriteDurability, create_private_dir, write_atomic};
 
 use super::InstallError;
-
-/// The largest settings file that is read.
-const LIMIT: u64 = 16 * 1024 * 1024;
 
 /// Changes to a disk.
 #[derive(Default)]
@@ -36,7 +33,7 @@ impl InstallDisk {
         doing: &'static str,
         change: impl FnOnce() -> io::Result<()>,
     ) -> Result<(), InstallError> {
-        self.begin_step().and_then(|()| change()).map_err(io_error(path, doing))
+        Ok(self.begin_step().and_then(|()| change()).map_err(io_error(path, doing))?)
     }
 
     /// Makes a directory and what is missing above it, with the usual permissions.
@@ -88,42 +85,10 @@ fn ignore_missing(removed: io::Result<()>) -> io::Result<()> {
     }
 }
 
-fn io_error(path: &Path, doing: &'static str) -> impl FnOnce(io::Error) -> InstallError {
-    let path = path.to_owned();
-    move |source| InstallError::Io { path, doing, source }
-}
-
 /// The directories that have to be made before `path` is one, outermost first.
 pub(crate) fn missing_directories(path: &Path) -> Vec<PathBuf> {
     let mut missing: Vec<PathBuf> =
         path.ancestors().take_while(|path| !path.exists()).map(Path::to_owned).collect();
     missing.reverse();
     missing
-}
-
-/// The file behind links: users keep their settings elsewhere and link to them.
-pub(crate) fn behind_links(path: &Path) -> PathBuf {
-    path.canonicalize().unwrap_or_else(|_| path.to_owned())
-}
-
-/// A file's bytes and permissions; `None` if there is no file.
-pub(crate) fn read_file(path: &Path) -> Result<Option<(Vec<u8>, u32)>, InstallError> {
-    let metadata = match fs::metadata(path) {
-        Ok(metadata) => metadata,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(io_error(path, "could not be read")(error)),
-    };
-    let bytes = amplihack_sys::fs::read_regular(path, LIMIT).map_err(io_error(path, "could not be read"))?;
-    Ok(Some((bytes, metadata.permissions().mode() & 0o7777)))
-}
-
-/// Reads a file as text; `None` if there is no file.
-pub(crate) fn read_text(path: &Path) -> Result<Option<String>, InstallError> {
-    let Some((bytes, _)) = read_file(path)? else { return Ok(None) };
-    decode_text(path, bytes).map(Some)
-}
-
-pub(crate) fn decode_text(path: &Path, bytes: Vec<u8>) -> Result<String, InstallError> {
-    String::from_utf8(bytes)
-        .map_err(|_| io_error(path, "could not be read")(io::Error::other("it is not UTF-8")))
 }

@@ -4,13 +4,14 @@ use std::path::{Path, PathBuf};
 
 use amplihack_config::agent_binary::AgentBinary;
 use amplihack_hooks::settings::SettingsUndo;
+use amplihack_launcher::installed::read_file;
 use amplihack_sys::form;
 use amplihack_sys::hex::to_hex;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
-use super::disk::{InstallDisk, missing_directories, read_file};
+use super::disk::{InstallDisk, missing_directories};
 use super::{InstallError, InstallScope};
 
 /// A part of a file that is ours.

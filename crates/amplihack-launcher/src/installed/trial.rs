@@ -12,7 +12,7 @@ use amplihack_session::{ChildInput, ChildOutput, Deadlines, RunSpec, run_blockin
 
 use super::directories::UserDirectories;
 use super::inspect::{missing_hook, registered_commands};
-use super::{InstallError, InstallScope};
+use super::{InstallScope, RegistrationError};
 
 /// Command that no policy lets through.
 const FORBIDDEN: &str = "rm -rf /";
@@ -60,7 +60,7 @@ pub fn try_out(
     scope: &InstallScope,
     env: &Env,
     cwd: &Path,
-) -> Result<Vec<RegistrationTrial>, InstallError> {
+) -> Result<Vec<RegistrationTrial>, RegistrationError> {
     let places = UserDirectories::from_env(env)?;
     let Some(path) = places.registration_file(agent, scope) else { return Ok(Vec::new()) };
     let commands = registered_commands(agent, &path)?;
@@ -76,14 +76,14 @@ pub(super) fn try_one(
     cwd: &Path,
     event: HookEvent,
     command: &str,
-) -> Result<RegistrationTrial, InstallError> {
+) -> Result<RegistrationTrial, RegistrationError> {
     // Copilot runs a repository's hooks at its root.
     let place = match scope {
         InstallScope::Repository(root) if agent == AgentBinary::Copilot => root,
         _ => cwd,
     };
     let aside =
-        tempfile::tempdir().map_err(|error| InstallError::Unheld { agent, why: error.to_string() })?;
+        tempfile::tempdir().map_err(|error| RegistrationError::Unheld { agent, why: error.to_string() })?;
     let env = aside_of(env, aside.path());
     let ask = |words: &str| {
         let mut shell = Command::new("/bin/sh");
@@ -100,7 +100,7 @@ pub(super) fn try_one(
             Ok(outcome) => {
                 Ok(read_as_host(agent, outcome.exit.code(), &outcome.stdout.bytes, &outcome.stderr.bytes))
             }
-            Err(error) => Err(InstallError::Unheld { agent, why: error.to_string() }),
+            Err(error) => Err(RegistrationError::Unheld { agent, why: error.to_string() }),
         }
     };
     Ok(RegistrationTrial {

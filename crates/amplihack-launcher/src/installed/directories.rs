@@ -7,7 +7,7 @@ use amplihack_config::agent_binary::AgentBinary;
 use amplihack_config::env::Env;
 use serde::{Deserialize, Serialize};
 
-use super::InstallError;
+use super::RegistrationError;
 
 /// For whom something is installed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,9 +22,9 @@ pub enum InstallScope {
 
 impl InstallScope {
     /// The repository around `cwd`.
-    pub fn from_directory(cwd: &Path, env: &Env) -> Result<Self, InstallError> {
-        let root =
-            repository_root(cwd, env).ok_or_else(|| InstallError::NoRepository { path: cwd.to_owned() })?;
+    pub fn from_directory(cwd: &Path, env: &Env) -> Result<Self, RegistrationError> {
+        let root = repository_root(cwd, env)
+            .ok_or_else(|| RegistrationError::NoRepository { path: cwd.to_owned() })?;
         Ok(Self::Repository(root.canonicalize().unwrap_or(root)))
     }
 
@@ -39,20 +39,22 @@ impl InstallScope {
 
 /// The directories of one user.
 #[derive(Debug, Clone)]
-pub(crate) struct UserDirectories {
+pub struct UserDirectories {
     home: PathBuf,
     /// Directory in which everything of ours lives.
-    pub(crate) ours: PathBuf,
+    pub ours: PathBuf,
     claude: PathBuf,
     codex: PathBuf,
-    pub(crate) copilot: PathBuf,
+    /// Copilot's own directory.
+    pub copilot: PathBuf,
     amp: PathBuf,
     gemini: PathBuf,
 }
 
 impl UserDirectories {
-    pub(crate) fn from_env(env: &Env) -> Result<Self, InstallError> {
-        let home = env.home().ok_or(InstallError::NoHome("HOME"))?;
+    /// The directories that `env` names, and the usual ones.
+    pub fn from_env(env: &Env) -> Result<Self, RegistrationError> {
+        let home = env.home().ok_or(RegistrationError::NoHome("HOME"))?;
         let named = |variable: &str, usual: &str| {
             env.path(variable).filter(|path| path.is_absolute()).unwrap_or_else(|| home.join(usual))
         };
@@ -62,7 +64,7 @@ impl UserDirectories {
             None => home.join(".codex"),
         };
         Ok(Self {
-            ours: env.amplihack_home().ok_or(InstallError::NoHome("AMPLIHACK_HOME"))?,
+            ours: env.amplihack_home().ok_or(RegistrationError::NoHome("AMPLIHACK_HOME"))?,
             claude: named("CLAUDE_CONFIG_DIR", ".claude"),
             codex,
             copilot: named("COPILOT_HOME", ".copilot"),
@@ -73,7 +75,7 @@ impl UserDirectories {
     }
 
     /// The file that holds the registration of `agent`; `None` for one that has none.
-    pub(crate) fn registration_file(&self, agent: AgentBinary, scope: &InstallScope) -> Option<PathBuf> {
+    pub fn registration_file(&self, agent: AgentBinary, scope: &InstallScope) -> Option<PathBuf> {
         use AgentBinary::{Amp, Claude, Codex, Copilot, Gemini};
         Some(match (agent, scope) {
             (Claude, InstallScope::User) => self.claude.join("settings.json"),
@@ -95,12 +97,12 @@ impl UserDirectories {
     }
 
     /// Codex's configuration, where it keeps its trust.
-    pub(crate) fn codex_config(&self) -> PathBuf {
+    pub fn codex_config(&self) -> PathBuf {
         self.codex.join("config.toml")
     }
 
     /// Directory of the seed's XPIA entry points.
-    pub(crate) fn xpia_directory(&self, scope: &InstallScope) -> PathBuf {
+    pub fn xpia_directory(&self, scope: &InstallScope) -> PathBuf {
         match scope {
             InstallScope::User => self.ours.clone(),
             InstallScope::Repository(root) => root.clone(),
@@ -108,7 +110,7 @@ impl UserDirectories {
     }
 
     /// `path` as a person writes it.
-    pub(crate) fn display_path(&self, path: &Path) -> String {
+    pub fn display_path(&self, path: &Path) -> String {
         match path.strip_prefix(&self.home) {
             Ok(rest) => format!("~/{}", rest.display()),
             Err(_) => path.display().to_string(),

@@ -8,9 +8,8 @@ use amplihack_hooks::event::HookEvent;
 use amplihack_hooks::registration::{HookRegistration, RegistrationFacts, build_hooks};
 use amplihack_hooks::settings::{SettingsEdit, trust_entries};
 use amplihack_hooks::staging;
+use amplihack_launcher::installed::{RegistrationError, UserDirectories, behind_links, read_file, read_text};
 
-use super::directories::UserDirectories;
-use super::disk::{behind_links, read_file, read_text};
 use super::{InstallError, InstallRequest, InstallScope, copilot};
 
 /// A change to a file.
@@ -109,7 +108,7 @@ fn plan_codex(
     let agent = AgentBinary::Codex;
     let hooks = build_hooks(agent, &request.program, registration_facts(agent, request))?;
     let edit = SettingsEdit::Hooks { host: agent, hooks };
-    let refused = |why| InstallError::Edit { path: path.clone(), why };
+    let refused = |why| RegistrationError::Edit { path: path.clone(), why };
     // Trust is in the hook as it will stand, at the place where it will stand.
     let text = edit.apply_to(read_text(&path)?.as_deref()).map_err(refused)?;
     let mut entries = trust_entries(&path, &text).map_err(refused)?;

@@ -13,16 +13,17 @@ use amplihack_config::prompt_delivery::{
 };
 use amplihack_hooks::guard::{ENGINE_VAR, check_engine};
 use amplihack_hooks::registration::{HookProgram, RegistrationFacts, build_hooks};
+use amplihack_launcher::discover::{ChosenAgent, VersionSource, discover_with_problem};
+use amplihack_launcher::prompt_delivery::requested_delivery;
+use amplihack_launcher::proofs::{self, GuardProof};
 use amplihack_session::probe_program;
 use amplihack_sys::error::ErrorExplanation;
 use amplihack_sys::sabotage;
 
-use crate::discover::{ChosenAgent, VersionSource, discover_with_problem};
 use crate::install::{AgentRegistration, InstallScope, inspect_registration};
-use crate::proofs::{self, GuardProof};
 
 /// The prompt that `doctor` calls long.
-pub(crate) const LONG_PROMPT_BYTES: usize = 65_536;
+const LONG_PROMPT_BYTES: usize = 65_536;
 
 /// The whole report.
 #[derive(Debug)]
@@ -170,15 +171,6 @@ pub fn examine_machine(env: &Env, config: &LayeredConfig, cwd: &Path) -> DoctorR
     }
 }
 
-/// Prompt delivery that `config` requests.
-pub fn requested_delivery(config: &LayeredConfig) -> PromptDelivery {
-    if sabotage::is_active("delivery-variable") {
-        return PromptDelivery::Auto;
-    }
-    // The configuration holds a known word; a test there keeps both lists equal.
-    PromptDelivery::parse(config.prompt_delivery()).unwrap_or(PromptDelivery::Auto)
-}
-
 /// The static capabilities of `agent` under `requested`.
 pub fn agent_channels(agent: AgentBinary, requested: PromptDelivery) -> AgentChannels {
     let caps = Installed::from_agent(agent).delivery_caps(RunMode::Headless);
@@ -309,6 +301,8 @@ mod tests {
             let caps = Installed::from_agent(agent).delivery_caps(RunMode::Headless);
             for requested in [Auto, Argv, Tempfile, Stdin] {
                 assert!(select_delivery(requested, LONG_PROMPT_BYTES, &caps).is_ok(), "{agent} {requested}");
+                let listed = agent_channels(agent, requested).capabilities;
+                assert_eq!(listed.contains(&DeliveryMode::Stdin), caps.supports_stdin, "{agent} {requested}");
             }
         }
     }

@@ -165,7 +165,7 @@ fn what_was_installed_is_taken_back_whole_and_twice_is_once() {
 
 fn missing_hook_free(agent: AgentBinary, scope: &InstallScope, place: &Place) {
     let path = UserDirectories::from_env(&place.env).unwrap().registration_file(agent, scope).unwrap();
-    inspect::missing_hook(agent, &path).unwrap();
+    amplihack_launcher::installed::missing_hook(agent, &path).unwrap();
 }
 
 #[test]
@@ -212,7 +212,7 @@ fn a_crash_at_any_step_leaves_what_uninstall_takes_back() {
                 through += 1;
                 steps += 1;
             }
-            Err(InstallError::Io { .. }) => steps += 1,
+            Err(InstallError::Registration(RegistrationError::Io { .. })) => steps += 1,
             Err(error) => panic!("{error}"),
         }
     }

@@ -5,13 +5,11 @@
 
 mod apply;
 mod copilot;
-mod directories;
 mod disk;
 mod error;
-mod inspect;
 mod journal;
 mod plan;
-mod trial;
+mod rules;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -21,22 +19,22 @@ use amplihack_config::agent_binary::AgentBinary;
 use amplihack_config::env::Env;
 use amplihack_hooks::guard::check_engine;
 use amplihack_hooks::registration::HookProgram;
+use amplihack_launcher::discover::{VersionSource, discover_agent};
+use amplihack_launcher::installed::{UserDirectories, behind_links};
 use amplihack_sys::lock::FileLock;
 use serde_json::Value;
 
-use crate::discover::{VersionSource, discover_agent};
 use apply::ChangeApplier;
-use directories::UserDirectories;
 use disk::{InstallDisk, missing_directories};
 use journal::InstallJournal;
 
-pub use directories::InstallScope;
 pub use error::InstallError;
-pub(crate) use inspect::broken_registration;
-pub use inspect::{AgentRegistration, RegistrationState, TrustState, inspect_registration};
-pub use trial::{RegistrationTrial, try_out};
+pub use rules::inspect_registration;
 
-pub use amplihack_hooks::dialect::trial::TrialAnswer;
+pub use amplihack_launcher::installed::{
+    AgentRegistration, InstallScope, RegistrationError, RegistrationState, RegistrationTrial, TrialAnswer,
+    TrustState, try_out,
+};
 
 /// Longest time that another installation may take.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -165,7 +163,7 @@ fn uninstall_on(
             let mut files = carrier.take_back(*agent)?;
             // Registrations that no journal knows: another version's, or one whose journal is gone.
             if let Some(path) = places.registration_file(*agent, scope) {
-                let path = disk::behind_links(&path);
+                let path = behind_links(&path);
                 if !files.iter().any(|(known, _)| *known == path) {
                     files.extend(carrier.take_unrecorded(*agent, &path)?.map(|outcome| (path, outcome)));
                 }
