@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use amplihack_agent::copilot::nested::{PROMPT, PROMPT_EQUALS};
-use amplihack_agent::lookup::LookupError;
+use amplihack_agent::lookup::{self, LookupError};
 use amplihack_agent::{AgentBinary, agent_profile};
 use amplihack_config::LayeredConfig;
 use amplihack_config::env::Env;
@@ -188,6 +188,31 @@ impl Drop for CopilotShimLink {
         if let Err(error) = gone {
             tracing::debug!(directory = %self.directory.display(), %error, "a shim's directory stays");
         }
+    }
+}
+
+/// The shim for Copilot and the directory that holds it for the time of a run.
+#[derive(Debug, Clone)]
+pub struct CopilotShim {
+    /// A directory below the state of the run, which is made and removed.
+    pub directory: PathBuf,
+    /// Amplihack's program file.
+    pub program: PathBuf,
+}
+
+impl CopilotShim {
+    /// Puts the shim first on PATH in `env`, if there is a Copilot to be called. It goes when it is dropped.
+    pub fn put_first(&self, env: &mut Env) -> io::Result<Option<CopilotShimLink>> {
+        if amplihack_sys::sabotage::is_active("copilot-nested") {
+            return Ok(None);
+        }
+        if lookup::find_program(AgentBinary::Copilot, None, env).is_err() {
+            return Ok(None);
+        }
+        let shim = install_into(&self.directory, &self.program)?;
+        let path = shim.prepend_to_path(env.get("PATH")).map_err(io::Error::other)?;
+        env.set_variable("PATH", path);
+        Ok(Some(shim))
     }
 }
 

@@ -10,7 +10,6 @@ use amplihack_config::agent_binary::{
 use amplihack_config::env::Env;
 use amplihack_config::launcher_context::new_session_id;
 use amplihack_recipe::audit::RecipeAudit;
-use amplihack_recipe::bridge::CopilotShim;
 use amplihack_recipe::context::RecipeContext;
 use amplihack_recipe::find::RecipeDiscovery;
 use amplihack_recipe::inputs::RecipeInputs;
@@ -23,7 +22,7 @@ use amplihack_recipe::run::{
     check_depth, dry_run, execute_run,
 };
 use amplihack_session::InterruptSignals;
-use amplihack_setup::shim::CopilotShimLink;
+use amplihack_setup::shim::{CopilotShim, CopilotShimLink};
 use amplihack_sys as sys;
 
 use crate::args::RunnerRunArgs;

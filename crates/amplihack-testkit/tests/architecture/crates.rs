@@ -11,10 +11,11 @@ use crate::{none, sources};
 /// Floor of each crate; a crate knows only crates on lower floors. Mirrors the table in `ARCHITECTURE.md`.
 const FLOORS: &[(u32, &str)] = &[
     (7, "amplihack-cli"),
+    (6, "amplihack-compat"),
     (6, "amplihack-probe"),
-    (6, "amplihack-recipe"),
     (5, "amplihack-setup"),
     (5, "amplihack-orchestration"),
+    (5, "amplihack-recipe"),
     (5, "amplihack-remote"),
     (4, "amplihack-launcher"),
     (4, "amp-sdk"),

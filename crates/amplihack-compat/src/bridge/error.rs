@@ -3,38 +3,9 @@
 use std::io;
 use std::path::PathBuf;
 
+use amplihack_recipe::spill::SpillError;
 use amplihack_session::RunError;
 use amplihack_sys::error::{ErrorExplanation, ExitKind};
-
-/// A context that cannot be handed over.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum SpillError {
-    /// A key that `--set KEY=VALUE` cannot say.
-    #[error("the context key {key:?} {why}")]
-    BadKey {
-        /// The key.
-        key: String,
-        /// The fault of the key.
-        why: &'static str,
-    },
-    /// A value that no argument holds.
-    #[error("the context value of {key} holds a NUL byte")]
-    NulInValue {
-        /// The key of the value.
-        key: String,
-    },
-    /// A large value could not be written.
-    #[error("the context value of {key} could not be written below {}: {source}", directory.display())]
-    Write {
-        /// The key of the value.
-        key: String,
-        /// The directory that was to hold the file.
-        directory: PathBuf,
-        /// The cause.
-        source: io::Error,
-    },
-}
 
 /// A run that did not come to an answer of the runner's. Nothing of it is left running.
 #[derive(Debug, thiserror::Error)]
@@ -175,9 +146,7 @@ impl ErrorExplanation for BridgeError {
             Self::BadInstallTimeout { .. } => "bad_install_timeout",
             Self::BadRecipe { .. } => "bad_recipe",
             Self::Directory { .. } => "directory",
-            Self::Context(SpillError::BadKey { .. }) => "bad_context_key",
-            Self::Context(SpillError::NulInValue { .. }) => "nul_in_context",
-            Self::Context(SpillError::Write { .. }) => "context_not_written",
+            Self::Context(error) => error.kind(),
             Self::Run(error) => error.kind(),
             Self::Signalled { .. } => "runner_signalled",
             Self::Interrupted { .. } => "interrupted",
@@ -194,9 +163,8 @@ impl ErrorExplanation for BridgeError {
     fn exit_kind(&self) -> ExitKind {
         match self {
             Self::RunnerNotFound { .. } => ExitKind::NotFound,
-            Self::BadInstallTimeout { .. }
-            | Self::BadRecipe { .. }
-            | Self::Context(SpillError::BadKey { .. } | SpillError::NulInValue { .. }) => ExitKind::Usage,
+            Self::BadInstallTimeout { .. } | Self::BadRecipe { .. } => ExitKind::Usage,
+            Self::Context(error) => error.exit_kind(),
             Self::TimedOut => ExitKind::Budget,
             Self::Run(error) => error.exit_kind(),
             _ => ExitKind::Failed,
@@ -213,7 +181,7 @@ impl ErrorExplanation for BridgeError {
                 "update it, or leave --runner out: amplihack runs recipes itself".into()
             }
             Self::BadInstallTimeout { .. } => "correct it, or unset it: nothing is installed".into(),
-            Self::Context(SpillError::Write { .. }) => "name a directory with room in TMPDIR".into(),
+            Self::Context(error) => return error.hint(),
             Self::Failed { .. } | Self::Signalled { .. } => "run the same recipe again once its cause is gone".into(),
             Self::Run(error) => return error.hint(),
             _ => return None,

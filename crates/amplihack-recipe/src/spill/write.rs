@@ -8,8 +8,7 @@ use std::path::Path;
 
 use tempfile::TempDir;
 
-use super::{DIRECTORY_MODE, FILE_MODE, INLINE_LIMIT, PREFIX, SCHEME};
-use crate::bridge::error::SpillError;
+use super::{DIRECTORY_MODE, FILE_MODE, INLINE_LIMIT, PREFIX, SCHEME, SpillError};
 
 /// The longest name that is made of a key; what is added to make it the only one fits into a name of 255 bytes.
 const NAME: usize = 200;

@@ -9,7 +9,6 @@ use serde::Deserialize;
 use tempfile::TempDir;
 
 use super::*;
-use crate::bridge::error::{BridgeError, SpillError};
 use amplihack_sys::error::ErrorExplanation;
 
 /// A context, and how its values travel or the kind of the error.
@@ -67,7 +66,7 @@ fn sound(context: &[(String, String)], spill: &SpilledContext, temporary: &TempD
 
 #[test]
 fn the_vectors_hold() {
-    for line in include_str!("../../../tests/cases/spillover.jsonl").lines() {
+    for line in include_str!("../../tests/cases/spillover.jsonl").lines() {
         let Case { name, context, travels, error } = serde_json::from_str(line).unwrap();
         let temporary = tempfile::tempdir().unwrap();
         let context: Vec<_> = context.into_iter().map(|(key, value)| (key, value.text())).collect();
@@ -87,7 +86,7 @@ fn the_vectors_hold() {
                 assert_eq!(found, travels.unwrap(), "{name}");
                 drop(spill);
             }
-            (Err(found), Some(error)) => assert_eq!(BridgeError::Context(found).kind(), error, "{name}"),
+            (Err(found), Some(error)) => assert_eq!(found.kind(), error, "{name}"),
             (found, error) => panic!("{name}: {found:?}, expected {error:?}"),
         }
         assert_eq!(std::fs::read_dir(&temporary).unwrap().count(), 0, "{name}: nothing is left");

@@ -4,10 +4,11 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use amplihack_config::env::Env;
-use amplihack_recipe::bridge::{
-    BridgeError, CopilotShim, RunnerBridgeRequest, RunnerNotice, RunnerResponse, run_external_runner,
+use amplihack_compat::bridge::{
+    BridgeError, RunnerBridgeRequest, RunnerNotice, RunnerResponse, run_external_runner,
 };
+use amplihack_config::env::Env;
+use amplihack_setup::shim::CopilotShim;
 use amplihack_sys::error::{ErrorExplanation, ExitKind};
 use amplihack_testkit::Sandbox;
 

@@ -6,23 +6,23 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use amplihack_agent::{AgentBinary, lookup};
+use amplihack_agent::AgentBinary;
 use amplihack_config::agent_binary::{SystemLiveness, resolve_in};
 use amplihack_config::env::Env;
+use amplihack_recipe::find::read_recipe;
+use amplihack_recipe::run::parse_warnings;
+use amplihack_recipe::spill::{self, SpilledContext};
 use amplihack_session::{
     ChildOutput, Deadlines, EndCause, InterruptSignals, ProcessOutput, RunSpec, run_blocking,
 };
-use amplihack_setup::shim::{CopilotShimLink, install_into};
+use amplihack_setup::shim::{CopilotShim, CopilotShimLink};
 use amplihack_sys::{arg_limits, exec_cost};
 
 use super::environment::{install_timeout, runner_environment};
 use super::error::BridgeError;
 use super::find::{FoundRunner, find_runner};
 use super::response::{LIMIT, RunnerResponse, interpret_response};
-use super::spill::{self, SpilledContext};
 use super::version_gate;
-use crate::find::read_recipe;
-use crate::run::parse_warnings;
 
 /// The variable that agents take the project's directory from.
 const PROJECT: &str = "CLAUDE_PROJECT_DIR";
@@ -58,15 +58,6 @@ pub struct RunnerBridgeRequest {
     pub copilot: Option<CopilotShim>,
     /// True in a binary of ours: signals to this process end the run, and it owns the runner's orphans.
     pub owner: bool,
-}
-
-/// The shim for Copilot and the directory that holds it for the time of a run.
-#[derive(Debug, Clone)]
-pub struct CopilotShim {
-    /// A directory below the state of the run, which is made and removed.
-    pub directory: PathBuf,
-    /// Amplihack's program file.
-    pub program: PathBuf,
 }
 
 impl RunnerBridgeRequest {
@@ -282,22 +273,6 @@ fn install_copilot_shim(
         tell(RunnerNotice::NoShim { why: format!("{}: {error}", wanted.directory.display()) });
         None
     })
-}
-
-impl CopilotShim {
-    /// Puts the shim first on PATH in `env`, if there is a Copilot to be called. It goes when it is dropped.
-    pub fn put_first(&self, env: &mut Env) -> std::io::Result<Option<CopilotShimLink>> {
-        if amplihack_sys::sabotage::is_active("copilot-nested") {
-            return Ok(None);
-        }
-        if lookup::find_program(AgentBinary::Copilot, None, env).is_err() {
-            return Ok(None);
-        }
-        let shim = install_into(&self.directory, &self.program)?;
-        let path = shim.prepend_to_path(env.get("PATH")).map_err(std::io::Error::other)?;
-        env.set_variable("PATH", path);
-        Ok(Some(shim))
-    }
 }
 
 #[cfg(test)]

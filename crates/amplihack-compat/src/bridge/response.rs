@@ -98,7 +98,10 @@ pub fn interpret_response(
             128 + signal
         }
         ProcessExit::Signal(signal) => {
-            return Err(BridgeError::Signalled { signal, name: crate::signal::signal_name(signal) });
+            return Err(BridgeError::Signalled {
+                signal,
+                name: amplihack_recipe::signal::signal_name(signal),
+            });
         }
         ProcessExit::Code(code) => code,
     };

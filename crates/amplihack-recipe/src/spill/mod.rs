@@ -3,9 +3,11 @@
 //! A value below [`INLINE_LIMIT`] stands in its argument. One at or above it goes into a file of mode 0600 in a directory
 //! `recipe-context-*` of mode 0700 in TMPDIR, and its argument is the file's `file://` URI, path as it is. [`read_back`] takes nothing else for such a file.
 
+mod error;
 mod read;
 mod write;
 
+pub use error::SpillError;
 pub use read::read_back;
 pub use write::{SpilledContext, spill_context};
 

@@ -1,0 +1,3 @@
+//! Surfaces of the predecessor, for programs that know them: left out of a build without the feature `compat` of `amplihack-cli`.
+
+pub mod bridge;
