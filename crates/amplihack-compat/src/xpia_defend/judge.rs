@@ -14,8 +14,8 @@ use amplihack_shell::Limits;
 use amplihack_verdict::{Decision, RuleId, Verdict};
 use serde_json::json;
 
-use crate::answer::{XpiaAnswer, XpiaRisk, XpiaThreat};
-use crate::args::{
+use super::answer::{XpiaAnswer, XpiaRisk, XpiaThreat};
+use super::args::{
     AgentArgs, BashArgs, ContentArgs, ContentType, WebfetchArgs, XpiaCommonArgs, XpiaSecurityLevel,
 };
 

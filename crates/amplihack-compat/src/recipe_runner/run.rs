@@ -25,8 +25,8 @@ use amplihack_session::InterruptSignals;
 use amplihack_setup::shim::{CopilotShim, CopilotShimLink};
 use amplihack_sys as sys;
 
-use crate::args::RunnerRunArgs;
-use crate::{ARGUMENTS, NOT_FOUND, PARSE, print_message, write_stdout};
+use super::args::RunnerRunArgs;
+use super::{ARGUMENTS, NOT_FOUND, PARSE, print_message, write_stdout};
 
 /// The predecessor's limits, but for steps: its 200 stopped plain recipes.
 const MAX_DEPTH: u32 = 6;

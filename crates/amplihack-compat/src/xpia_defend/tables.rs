@@ -6,7 +6,7 @@ use amplihack_policy::rules;
 use amplihack_policy::xpia::XpiaSettings;
 use serde_json::{Value, json};
 
-use crate::judge::load_policy;
+use super::judge::load_policy;
 
 /// Reports whether the policy can be loaded here.
 pub(crate) fn health_json(env: &Env) -> Result<Value, String> {
