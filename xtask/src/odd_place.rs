@@ -20,6 +20,8 @@ pub(crate) const SELECTIONS: &[&[&str]] = &[
         "amplihack-recipe",
         "--package",
         "amplihack-launcher",
+        "--package",
+        "amplihack-setup",
         "--lib",
     ],
     &["--package", "amplihack-cli", "--test", "it", "odd_places::", "config::", "launch::"],

@@ -36,7 +36,7 @@ fn main() -> ExitCode {
             ExitCode::from,
         );
     }
-    if amplihack_launcher::copilot::shim::is_called(&args) {
+    if amplihack_setup::shim::is_called(&args) {
         if let Err(failure) = diagnostics::install_subscriber(&LogArgs::default(), &env) {
             return ExitCode::from(failure.show_failure(ui::ErrorFormat::Text));
         }

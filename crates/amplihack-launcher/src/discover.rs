@@ -103,7 +103,7 @@ pub fn discover_all(except: &[AgentBinary], env: &Env, config: &LayeredConfig) {
 }
 
 /// Finds an agent as [`discover_agent`] does; tells what is wrong with one that was found and cannot be asked for its version.
-pub(crate) fn discover_with_problem(
+pub fn discover_with_problem(
     agent: AgentBinary,
     env: &Env,
     config: &LayeredConfig,

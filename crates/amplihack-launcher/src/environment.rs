@@ -87,7 +87,7 @@ pub(crate) fn without_switches(agent: AgentBinary, env: &Env) -> (Vec<Environmen
 }
 
 /// Returns the changes for an `agent` below other agents: what it must not see, and what it needs though one above hid it.
-pub(crate) fn nested_changes(agent: AgentBinary, env: &Env) -> Vec<EnvironmentChange> {
+pub fn nested_changes(agent: AgentBinary, env: &Env) -> Vec<EnvironmentChange> {
     // Whichever agent is above this launch, what it set for its own tools misleads those below: Codex within Claude
     // would hand CLAUDECODE to its tools.
     let scrubs =

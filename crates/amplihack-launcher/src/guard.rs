@@ -22,7 +22,7 @@ use amplihack_sys as sys;
 use amplihack_sys::fs::may_write;
 
 use crate::error::LaunchError;
-use crate::install::{InstallScope, RegistrationState, broken_registration, inspect_registration};
+use crate::installed::{InstallScope, RegistrationState, broken_registration, inspect_hooks};
 use crate::notice::LaunchNotice;
 
 /// The guard of a launch.
@@ -205,7 +205,7 @@ pub(crate) fn hooks_directory(agent: AgentBinary, env: &Env, session: &SessionId
 
 /// The guard of an agent that reads a launch's hooks from no directory of this user: the hooks that are installed, if they hold.
 fn installed_hooks(agent: AgentBinary, env: &Env, cwd: &Path) -> Result<(), HookError> {
-    match inspect_registration(agent, &InstallScope::User, env, cwd).map(|registration| registration.state) {
+    match inspect_hooks(agent, &InstallScope::User, env, cwd).map(|registration| registration.state) {
         Some(RegistrationState::Registered { fault: None, .. }) => Ok(()),
         Some(RegistrationState::Off(why)) => Err(HookError::InstalledOff { binary: agent, why }),
         _ => Err(HookError::NotRead { binary: agent }),

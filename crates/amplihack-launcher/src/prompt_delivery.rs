@@ -6,9 +6,19 @@ use std::path::Path;
 pub use amplihack_agent::DeliveryError;
 pub use amplihack_agent::command::DeliveredCommand;
 use amplihack_agent::{AgentCommand, AgentRunOptions, Installed, RunMode};
+use amplihack_config::LayeredConfig;
 use amplihack_config::agent_binary::AgentBinary;
 use amplihack_config::env::Env;
 use amplihack_config::prompt_delivery::{PromptDelivery, from_env_in};
+
+/// Prompt delivery that `config` requests.
+pub fn requested_delivery(config: &LayeredConfig) -> PromptDelivery {
+    if amplihack_sys::sabotage::is_active("delivery-variable") {
+        return PromptDelivery::Auto;
+    }
+    // The configuration holds a known word; a test there keeps both lists equal.
+    PromptDelivery::parse(config.prompt_delivery()).unwrap_or(PromptDelivery::Auto)
+}
 
 /// The command that runs `prompt` headless in `project_path`, the prompt delivered as `requested`.
 ///

@@ -14,7 +14,6 @@ use amplihack_config::LayeredConfig;
 use amplihack_config::prompt_delivery::{
     DeliveryCaps, DeliveryMode, DeliveryWarning, PromptDelivery, deliver,
 };
-use amplihack_launcher::doctor::agent_channels;
 use amplihack_launcher::flag_matrix::{AgentBinary, RunMode, prompt_delivery_caps_for};
 use amplihack_launcher::prompt_delivery::{DeliveredCommand, build_tool_command_with_prompt_delivery};
 use amplihack_launcher::{
@@ -314,8 +313,6 @@ mod regression_contract {
         let prompt = long_prompt();
         for agent in AgentBinary::ALL {
             for requested in REQUESTS {
-                let report = format!("{:?}", agent_channels(agent, requested));
-                assert!(report.contains("capabilities") && !report.contains(MARK), "{report}");
                 let delivered = match build(agent, &prompt, requested) {
                     Ok(delivered) => delivered,
                     Err(error) => {
@@ -437,8 +434,6 @@ mod security_and_lifecycle {
                 if let Ok(delivered) = build(agent, &long_prompt(), requested) {
                     assert!(caps.supports_mode(delivered.selected_mode), "{agent} {requested}");
                 }
-                let listed = agent_channels(agent, requested).capabilities;
-                assert_eq!(listed.contains(&DeliveryMode::Stdin), caps.supports_stdin, "{agent} {requested}");
             }
         }
         assert_eq!(before, AgentBinary::ALL.map(prompt_delivery_caps_for));

@@ -11,12 +11,12 @@ use amplihack_config::prompt_delivery::{DeliveryMode, PromptDelivery};
 use amplihack_config::{ConfigError, LayeredConfig};
 use amplihack_hooks::HookError;
 use amplihack_hooks::registration::HookProgram;
-use amplihack_launcher::install::{InstallError, InstallRequest, InstallScope, install_hooks};
 use amplihack_launcher::{
     LaunchError, LaunchHosting, LaunchNotice, LaunchPlan, LaunchReport, LaunchRequest, LaunchStreams,
     LaunchTask, plan_launch, start,
 };
 use amplihack_session::{ChildOutput, Deadlines, RunEnd};
+use amplihack_setup::install::{InstallError, InstallRequest, InstallScope, install_hooks};
 use amplihack_sys::error::{ErrorExplanation, ExitKind};
 
 use crate::bench::{ProbeBench, RunDirectories};

@@ -9,8 +9,8 @@ use amplihack_sys::fs::{WriteDurability, read_regular, write_atomic_with};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::bridge::spill::read_back;
 use crate::context::RecipeContext;
+use crate::spill::read_back;
 use crate::value::{RecipeValue, RecipeValueKind};
 
 /// The largest file of values.
@@ -269,8 +269,7 @@ mod tests {
         let env = Env::empty().with_variable("TMPDIR", dir.path());
         let long = "x".repeat(40_000);
         let spilled =
-            crate::bridge::spill::spill_context(&[("v".to_owned(), long.clone())], dir.path(), 1 << 20)
-                .unwrap();
+            crate::spill::spill_context(&[("v".to_owned(), long.clone())], dir.path(), 1 << 20).unwrap();
         let argument = format!("v={}", spilled.pairs()[0].1);
         assert!(argument.starts_with("v=file://"), "{argument}");
         let given = RecipeInputs::read(&[argument, "w=file:///etc/passwd".to_owned()], None, &env).unwrap();

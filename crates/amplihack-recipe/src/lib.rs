@@ -8,7 +8,6 @@
 
 pub mod answer;
 pub mod audit;
-pub mod bridge;
 pub mod bundled;
 pub mod condition;
 pub mod context;
@@ -26,6 +25,7 @@ pub mod resume;
 pub mod run;
 mod schema;
 pub mod script;
-mod signal;
+pub mod signal;
+pub mod spill;
 pub mod template;
 pub mod value;

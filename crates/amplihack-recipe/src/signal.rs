@@ -1,7 +1,7 @@
 //! Names of signals, for people.
 
 /// The name of the signal with this number, if it is one that ends programs as a rule.
-pub(crate) fn signal_name(signal: i32) -> Option<&'static str> {
+pub fn signal_name(signal: i32) -> Option<&'static str> {
     Some(match signal {
         1 => "SIGHUP",
         2 => "SIGINT",

@@ -7,13 +7,14 @@ use std::path::Path;
 use amplihack_agent::live::{
     MessageFiles, MessageFormat, RolloutLine, parse_span, rollout_line, rollout_session,
 };
+use amplihack_compat::bridge;
 use amplihack_config::env::Env;
 use amplihack_fuzz::{Scratch, Target, linear, run, seeds, words};
 use amplihack_hooks::aggregate;
 use amplihack_hooks::xpia;
 use amplihack_orchestration::{budget, claim};
-use amplihack_recipe::bridge::{self, spill};
 use amplihack_recipe::inputs::RecipeInputs;
+use amplihack_recipe::spill;
 use amplihack_session::{CapturedOutput, ProcessExit};
 use serde_json::{Value, json};
 
@@ -78,8 +79,8 @@ fn main() -> std::process::ExitCode {
     let mut begin = seeds::texts(SEEDS);
     begin.extend(seeds::lines(
         &[
-            "amplihack-recipe/tests/cases/runner_response.jsonl",
-            "amplihack-recipe/tests/cases/runner_version_gate.jsonl",
+            "amplihack-compat/tests/cases/runner_response.jsonl",
+            "amplihack-compat/tests/cases/runner_version_gate.jsonl",
         ],
         "stdout",
     ));

@@ -11,7 +11,7 @@ use amplihack_hooks::settings::{
     RegisteredCommand, SettingsEdit, SettingsUndo, find_hooks, parse_value, trust_entries, trust_state,
 };
 use amplihack_hooks::staging::copilot_commands;
-use amplihack_launcher::install::{InstallRequest, InstallScope, install_hooks, uninstall_hooks};
+use amplihack_setup::install::{InstallRequest, InstallScope, install_hooks, uninstall_hooks};
 use serde_json::{Value, json};
 
 const SEEDS: &[&str] = &[

@@ -10,13 +10,13 @@ use amplihack_config::env::Env;
 use amplihack_config::launcher_context::{self, SessionContext, SessionId};
 use amplihack_fuzz::{Scratch, Target, linear, run, seeds, words};
 use amplihack_hooks::channel::{HookMessage, LaunchReply};
-use amplihack_launcher::install::{InstallScope, inspect_registration};
 use amplihack_launcher::proofs;
 use amplihack_recipe::journal::RecordedRecipeRun as RecipeRun;
 use amplihack_recipe::progress::{ProgressLines, ProgressObjects};
 use amplihack_recipe::resume;
 use amplihack_session::journal::JournaledRun;
 use amplihack_session::step::StepSpool;
+use amplihack_setup::install::{InstallScope, inspect_registration};
 use amplihack_sys::ProcessEntry;
 use amplihack_sys::log::read_from;
 

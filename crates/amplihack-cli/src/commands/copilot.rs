@@ -5,8 +5,9 @@ use std::ffi::OsString;
 use amplihack_config::LayeredConfig;
 use amplihack_config::env::Env;
 use amplihack_hooks::registration::shell_quoted;
-use amplihack_launcher::copilot::{NormalizeWarning, NormalizedArguments, normalize, shim};
+use amplihack_launcher::copilot::{NormalizeWarning, NormalizedArguments, normalize};
 use amplihack_session::become_program;
+use amplihack_setup::shim;
 use clap::{Args, Subcommand};
 
 use crate::commands::current_dir;

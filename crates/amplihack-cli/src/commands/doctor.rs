@@ -9,11 +9,11 @@ use amplihack_config::LayeredConfig;
 use amplihack_config::env::Env;
 use amplihack_config::prompt_delivery::DeliveryMode;
 use amplihack_launcher::discover::discover_all;
-use amplihack_launcher::doctor::{AgentChannels, DoctorReport, FoundAgent, ProbeSummary, examine_machine};
 use amplihack_probe::bench::ProbeBench;
 use amplihack_probe::drive::DriveError;
 use amplihack_probe::model::ModelServer;
 use amplihack_probe::prove;
+use amplihack_setup::doctor::{AgentChannels, DoctorReport, FoundAgent, ProbeSummary, examine_machine};
 use serde_json::{Value, json};
 
 use crate::cli::LocalDoctorArgs;

@@ -9,11 +9,11 @@ use amplihack_config::env::Env;
 use amplihack_hooks::HookError;
 use amplihack_hooks::export::export_policy;
 use amplihack_hooks::guard::load_policy;
-use amplihack_launcher::install::{
-    InstallError, InstallReport, InstallRequest, InstallScope, RegistrationTrial, TrialAnswer, display_path,
-    found_agents, install_hooks, try_out,
-};
 use amplihack_launcher::own_program;
+use amplihack_setup::install::{
+    InstallReport, InstallRequest, InstallScope, RegistrationError, RegistrationTrial, TrialAnswer,
+    display_path, found_agents, install_hooks, try_out,
+};
 use serde_json::{Value, json};
 
 use crate::cli::{InstallArgs, ScopeArg};
@@ -38,7 +38,7 @@ pub(crate) fn run_install(args: &InstallArgs, env: &Env) -> Result<u8, CommandFa
     for agent in agents.iter().filter(|_| args.verify) {
         match try_out(*agent, &scope, env, &cwd) {
             Ok(tried) => trials.push((*agent, tried)),
-            Err(InstallError::Hooks(why @ HookError::NoHooks { .. })) => untried.push(why),
+            Err(RegistrationError::Hooks(why @ HookError::NoHooks { .. })) => untried.push(why),
             Err(error) => {
                 let _ = failed.get_or_insert(error);
             }
@@ -57,14 +57,14 @@ pub(crate) fn run_install(args: &InstallArgs, env: &Env) -> Result<u8, CommandFa
         trials
             .iter()
             .find_map(RegistrationTrial::describe_fault)
-            .map(|why| InstallError::Unheld { agent: *agent, why })
+            .map(|why| RegistrationError::Unheld { agent: *agent, why })
     };
     if let Some(error) = trials.iter().find_map(fault).or(failed) {
         return Err(error.into());
     }
     // Where nothing was verified, the command did not do what it was asked for.
     if trials.is_empty() && !untried.is_empty() {
-        return Err(InstallError::Hooks(untried.remove(0)).into());
+        return Err(RegistrationError::Hooks(untried.remove(0)).into());
     }
     for why in untried {
         ui::print_note("note", format!("not verified: {why}"));
@@ -80,7 +80,11 @@ fn amp_rules(env: &Env, cwd: &Path, config: &LayeredConfig) -> Result<Vec<Value>
 }
 
 /// The scope that a word of the command line means here.
-pub(super) fn resolve_scope(word: ScopeArg, cwd: &Path, env: &Env) -> Result<InstallScope, InstallError> {
+pub(super) fn resolve_scope(
+    word: ScopeArg,
+    cwd: &Path,
+    env: &Env,
+) -> Result<InstallScope, RegistrationError> {
     match word {
         ScopeArg::User => Ok(InstallScope::User),
         ScopeArg::Repo => InstallScope::from_directory(cwd, env),
@@ -108,7 +112,7 @@ pub(super) fn as_text(done: &[InstallReport], env: &Env) -> String {
 /// Returns the result of an installation as JSON.
 pub(super) fn as_json(done: &[InstallReport]) -> Value {
     let files = |done: &InstallReport| -> Vec<Value> {
-        let one = |(path, outcome): &(std::path::PathBuf, amplihack_launcher::install::FileOutcome)| json!({"path": path, "outcome": outcome.name()});
+        let one = |(path, outcome): &(std::path::PathBuf, amplihack_setup::install::FileOutcome)| json!({"path": path, "outcome": outcome.name()});
         done.files.iter().map(one).collect()
     };
     json!({

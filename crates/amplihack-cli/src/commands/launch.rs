@@ -7,7 +7,7 @@ use amplihack_agent::{AgentBinary, AgentRunOptions, RunMode, agent_profile};
 use amplihack_config::LayeredConfig;
 
 use amplihack_config::env::Env;
-use amplihack_launcher::doctor::requested_delivery;
+use amplihack_launcher::prompt_delivery::requested_delivery;
 use amplihack_launcher::{
     EventOptions, LaunchHosting, LaunchNotice, LaunchRequest, LaunchStreams, LaunchTask, check_directory,
     own_program, plan_launch, start, working_directories,

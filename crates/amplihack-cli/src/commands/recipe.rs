@@ -1,5 +1,6 @@
 //! `amplihack recipe`: workflows of shell, agent and nested steps.
 
+#[cfg(feature = "compat")]
 mod external;
 mod inspect;
 mod new;
@@ -16,6 +17,7 @@ use amplihack_recipe::diagnostic::RecipeDiagnostic;
 use amplihack_recipe::diagnostic::RecipeSeverity;
 use amplihack_recipe::find::RecipeDiscovery;
 use amplihack_recipe::plan::CompileError;
+use amplihack_setup::shim::CopilotShim;
 use amplihack_sys::error::ExitKind;
 use clap::{Args, Subcommand, ValueEnum};
 
@@ -236,7 +238,18 @@ impl RecipeCommand {
 pub(crate) fn run_recipe_command(command: RecipeCommand, env: &Env) -> Result<u8, CommandFailure> {
     match command {
         RecipeCommand::Run(args) => match &args.runner {
+            #[cfg(feature = "compat")]
             Some(runner) => external::run_external(&args, runner, env),
+            #[cfg(not(feature = "compat"))]
+            Some(runner) => Err(CommandFailure::new(
+                "runner_not_supported",
+                format!(
+                    "this build of amplihack cannot let {} run a recipe: it has no bridge",
+                    runner.display()
+                ),
+                "leave --runner out: amplihack runs recipes itself; or build amplihack with its feature `compat`",
+                ExitKind::Usage,
+            )),
             None => run::run_recipe(&args, env),
         },
         RecipeCommand::List(args) => inspect::list_recipes(&args, env),
@@ -245,6 +258,14 @@ pub(crate) fn run_recipe_command(command: RecipeCommand, env: &Env) -> Result<u8
         RecipeCommand::New(args) => new::create_recipe(&args),
         RecipeCommand::Runs(command) => runs::run_runs_command(command, env),
     }
+}
+
+/// Returns the place of Copilot's stand-in for the run `id`, if there is a home for it.
+fn copilot_shim(env: &Env, id: &str) -> Result<Option<CopilotShim>, CommandFailure> {
+    let Some(home) = env.amplihack_home() else { return Ok(None) };
+    let program = amplihack_sys::own_file()
+        .map_err(|error| CommandFailure::from_io_error("this program's own file is not known", &error))?;
+    Ok(Some(CopilotShim { directory: home.join("shims").join(id), program }))
 }
 
 /// Returns the places where recipes are looked for.

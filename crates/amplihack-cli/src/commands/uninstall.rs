@@ -2,7 +2,7 @@
 
 use amplihack_agent::AgentBinary;
 use amplihack_config::env::Env;
-use amplihack_launcher::install::uninstall_hooks;
+use amplihack_setup::install::uninstall_hooks;
 
 use crate::cli::UninstallArgs;
 use crate::commands::{current_dir, install};

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use amplihack_launcher::copilot::shim::{CopilotShimLink, install_into};
+use amplihack_setup::shim::{CopilotShimLink, install_into};
 use amplihack_testkit::{Record, Run, Sandbox, Script, StdinKind};
 
 use crate::fakes::{fakes, shape};

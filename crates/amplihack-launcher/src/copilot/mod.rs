@@ -1,11 +1,10 @@
 //! Copilot launched from within: recipes that were written for Claude call it with Claude's flags.
 //!
-//! [`normalize`] turns such arguments into ones that Copilot takes, and widens no permission; [`shim`] is the program that
-//! stands in Copilot's place on PATH, does that, and becomes Copilot.
+//! [`normalize()`] turns such arguments into ones that Copilot takes, and widens no permission. The program that does that in Copilot's
+//! place on PATH is in `amplihack-setup`.
 
 mod arguments;
 mod normalize;
-pub mod shim;
 mod words;
 
 pub use normalize::{NormalizeError, NormalizeWarning, NormalizedArguments, normalize};

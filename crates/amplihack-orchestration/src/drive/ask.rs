@@ -4,7 +4,7 @@ use std::path::Path;
 
 use amplihack_agent::{AgentBinary, AgentCapability, AgentRunOptions, RunMode, agent_profile};
 use amplihack_config::prompt_delivery::{DeliveryMode, PromptDelivery};
-use amplihack_launcher::doctor::requested_delivery;
+use amplihack_launcher::prompt_delivery::requested_delivery;
 use amplihack_launcher::{LaunchRequest, LaunchTask};
 
 use super::AutoRunContext;

@@ -33,7 +33,7 @@ pub(crate) use preflight::preflight_faults;
 use crate::journal::RecipeRunEntry;
 use crate::result::{RunResult, StepResult};
 use crate::script::PreparedRecipeScript;
-pub(crate) use process::parse_warnings;
+pub use process::parse_warnings;
 
 /// The settings of a run.
 #[derive(Debug, Clone)]

@@ -212,7 +212,7 @@ fn spooled_warnings(error: &SpooledFile) -> io::Result<Vec<String>> {
 }
 
 /// The warnings of this project in `said`, as text behind their mark, each once.
-pub(crate) fn parse_warnings(said: &str) -> Vec<String> {
+pub fn parse_warnings(said: &str) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     for warning in said.lines().filter_map(|line| line.strip_prefix("warning: ")) {
         if !found.iter().any(|known| known == warning) {

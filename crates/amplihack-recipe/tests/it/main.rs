@@ -2,5 +2,4 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panic; helpers outside of #[test] functions too")]
 
 mod bash;
-mod bridge;
 mod naughty;

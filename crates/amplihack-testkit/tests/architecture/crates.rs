@@ -10,9 +10,11 @@ use crate::{none, sources};
 
 /// Floor of each crate; a crate knows only crates on lower floors. Mirrors the table in `ARCHITECTURE.md`.
 const FLOORS: &[(u32, &str)] = &[
-    (6, "amplihack-cli"),
+    (7, "amplihack-cli"),
+    (6, "amplihack-compat"),
+    (6, "amplihack-probe"),
+    (5, "amplihack-setup"),
     (5, "amplihack-orchestration"),
-    (5, "amplihack-probe"),
     (5, "amplihack-recipe"),
     (5, "amplihack-remote"),
     (4, "amplihack-launcher"),
@@ -154,7 +156,7 @@ fn libraries_stay_on_their_floors() {
     for Crate { name, knows } in crates() {
         for (known, for_tests) in knows {
             let allowed = if known == "clap" || known.starts_with("clap_") {
-                name == "amplihack-cli"
+                ["amplihack-cli", "amplihack-compat"].contains(&&*name)
             } else if known == "tokio" || known.starts_with("tokio-") || known == "axum" {
                 for_tests || name == FUZZ || floor(&name).is_some_and(|floor| floor >= 3)
             } else {
@@ -165,5 +167,5 @@ fn libraries_stay_on_their_floors() {
             }
         }
     }
-    none("clap belongs to the command line, an asynchronous runtime to sessions and above", breaches);
+    none("clap belongs to the command lines, an asynchronous runtime to sessions and above", breaches);
 }

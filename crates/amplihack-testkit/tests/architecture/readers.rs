@@ -132,7 +132,7 @@ const ENDS: &[(&str, &str)] = &[
     ("RunOutcome", "crates/amplihack-agent/src/event/outcome.rs"),
     ("CliEnd", "crates/amp-sdk/src/error.rs"),
     ("RecordedEnd", "crates/amplihack-orchestration/src/journal/run_state.rs"),
-    ("FileOutcome", "crates/amplihack-launcher/src/install/mod.rs"),
+    ("FileOutcome", "crates/amplihack-setup/src/install/mod.rs"),
     ("BaselineOutcome", "crates/amplihack-orchestration/src/verify/baseline.rs"),
 ];
 

@@ -5,8 +5,8 @@ use std::fmt::Write;
 use amplihack_agent::AgentBinary;
 use amplihack_config::env::Env;
 use amplihack_hooks::coverage::unasked_tools;
-use amplihack_launcher::doctor::{AgentHooks, TIME_OUT};
-use amplihack_launcher::install::{AgentRegistration, RegistrationState, TrustState, display_path};
+use amplihack_setup::doctor::{AgentHooks, TIME_OUT};
+use amplihack_setup::install::{AgentRegistration, RegistrationState, TrustState, display_path};
 use serde_json::{Value, json};
 
 /// A block for each agent.

@@ -2,20 +2,17 @@
 
 use std::path::Path;
 
+use amplihack_compat::bridge::{self, RunnerBridgeRequest, RunnerNotice, RunnerResponse, RunnerStepStatus};
 use amplihack_config::LayeredConfig;
 use amplihack_config::agent_binary::{AgentBinary, ENV_VAR};
 use amplihack_config::env::Env;
 use amplihack_config::launcher_context::new_session_id;
-use amplihack_recipe::bridge::{
-    self, CopilotShim, RunnerBridgeRequest, RunnerNotice, RunnerResponse, RunnerStepStatus,
-};
 use amplihack_recipe::inputs::RecipeInputs;
 use amplihack_recipe::result::{StepResult, StepResultStatus, render_report};
-use amplihack_sys as sys;
 use amplihack_sys::error::ExitKind;
 use serde_json::json;
 
-use super::{RecipeProgressFormat, RecipeRunArgs, ResultFormat, yaml};
+use super::{RecipeProgressFormat, RecipeRunArgs, ResultFormat, copilot_shim, yaml};
 use crate::commands::{choose_agent, current_dir};
 use crate::ui::{self, CommandFailure};
 
@@ -67,14 +64,6 @@ pub(super) fn run_external(args: &RecipeRunArgs, runner: &Path, env: &Env) -> Re
     }
     let response = response?;
     print_response(&response, args.format)
-}
-
-/// Returns the place of Copilot's stand-in for the run `id`, if there is a home for it.
-pub(super) fn copilot_shim(env: &Env, id: &str) -> Result<Option<CopilotShim>, CommandFailure> {
-    let Some(home) = env.amplihack_home() else { return Ok(None) };
-    let program = sys::own_file()
-        .map_err(|error| CommandFailure::from_io_error("this program's own file is not known", &error))?;
-    Ok(Some(CopilotShim { directory: home.join("shims").join(id), program }))
 }
 
 fn print_response(response: &RunnerResponse, format: ResultFormat) -> Result<u8, CommandFailure> {

@@ -13,11 +13,10 @@ use amplihack_config::env::Env;
 use amplihack_config::launcher_context::new_session_id;
 use amplihack_launcher::budget::{RunBudget, TokenPrices, count_tokens};
 use amplihack_launcher::discover::ChosenAgent;
-use amplihack_launcher::doctor::requested_delivery;
 use amplihack_launcher::own_program;
+use amplihack_launcher::prompt_delivery::requested_delivery;
 use amplihack_orchestration::AutoError;
 use amplihack_recipe::audit::RecipeAudit;
-use amplihack_recipe::bridge::RunnerNotice;
 use amplihack_recipe::context::RecipeContext;
 use amplihack_recipe::inputs::RecipeInputs;
 use amplihack_recipe::journal::{RecipeRunEntry, RecordedRecipeRun, runs_directory as journal_runs};
@@ -37,7 +36,7 @@ use amplihack_sys::lock::{FileLock, LockError};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    RecipeProgressFormat, RecipeRunArgs, ResultFormat, compile_failure, external, not_found,
+    RecipeProgressFormat, RecipeRunArgs, ResultFormat, compile_failure, copilot_shim, not_found,
     recipe_discovery, runs, yaml,
 };
 use crate::cli::PermissionLevelArg;
@@ -365,11 +364,13 @@ fn start_run(
         .map_err(|error| CommandFailure::bad_input(format!("what is asked for has no JSON form: {error}")))?;
     let (mut env, home) = (env.clone(), env.amplihack_home());
     // Dropped after the run: scripts that call Copilot as if it were Claude are understood while it goes on.
-    let stand_in =
-        if asked.agent == AgentBinary::Copilot { external::copilot_shim(&env, &run_id)? } else { None };
+    let stand_in = if asked.agent == AgentBinary::Copilot { copilot_shim(&env, &run_id)? } else { None };
     let _shim = stand_in.and_then(|shim| {
         shim.put_first(&mut env).unwrap_or_else(|error| {
-            ui::print_note("warning", RunnerNotice::NoShim { why: error.to_string() });
+            ui::print_note(
+                "warning",
+                format_args!("Copilot is called without its flags being normalised: {error}"),
+            );
             None
         })
     });
