@@ -320,12 +320,6 @@ pub const VARIABLES: &[EnvVariable] = &[
         meaning: "On the far side: the directory of its sessions. Here: where sessions of the backend local are.",
     },
     EnvVariable {
-        name: "AMPLIHACK_REMOTE_RUNNER",
-        role: VariableRole::Read,
-        default: "script",
-        meaning: "What runs remote sessions on their machines: script, or native, the amplihack that is installed there, if it can.",
-    },
-    EnvVariable {
         name: "AMPLIHACK_REMOTE_RETRY_BUDGET_SECS",
         role: VariableRole::Read,
         default: "120 for a machine, 60 for a transfer",

@@ -1,6 +1,7 @@
 //! git in a repository whose configuration an agent may have written: commands in an environment that says nothing of another
 //! repository, with everything switched off that the repository would start by itself. Whoever runs such a command owns the child.
 
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
@@ -115,23 +116,32 @@ pub fn path_of(name: &[u8]) -> PathBuf {
     OsString::from_vec(name.strip_suffix(b"/").unwrap_or(name).to_vec()).into()
 }
 
+/// Of the answer of [`IsolatedGit::list_programs`]: the filters that the repository itself configures.
+pub fn repository_filters(answer: &[u8]) -> BTreeSet<String> {
+    let filter = |name: &[u8]| {
+        let name = String::from_utf8_lossy(name);
+        let (name, program) = name.strip_prefix("filter.")?.rsplit_once('.')?;
+        (program != "required").then(|| name.to_owned())
+    };
+    names_of_the_repository(answer).filter_map(filter).collect()
+}
+
 /// Of the answer of [`IsolatedGit::list_programs`]: what the repository itself configured, with a value that starts nothing.
 fn of_the_repository(answer: &[u8]) -> Vec<(OsString, OsString)> {
-    let mut fields = answer.split(|&byte| byte == 0);
-    let mut off = Vec::new();
-    while let (Some(scope), Some(setting)) = (fields.next(), fields.next()) {
-        if !matches!(scope, b"local" | b"worktree") {
-            continue;
-        }
-        let name = setting.split(|&byte| byte == b'\n').next().unwrap_or_default();
-        if name == b"core.hookspath" {
-            continue;
-        }
+    let switch_off = |name: &[u8]| {
         // A merge driver cannot be empty; one that fails leaves a conflict. A filter that is empty is none.
         let value = if name.starts_with(b"merge.") || name.ends_with(b".required") { "false" } else { "" };
-        off.push((OsString::from_vec(name.to_vec()), value.into()));
-    }
-    off
+        (OsString::from_vec(name.to_vec()), value.into())
+    };
+    names_of_the_repository(answer).filter(|name| *name != b"core.hookspath").map(switch_off).collect()
+}
+
+/// Of the answer of [`IsolatedGit::list_programs`]: the names of the repository's own settings.
+fn names_of_the_repository(answer: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut fields = answer.split(|&byte| byte == 0);
+    std::iter::from_fn(move || Some((fields.next()?, fields.next()?)))
+        .filter(|(scope, _)| matches!(*scope, b"local" | b"worktree"))
+        .filter_map(|(_, setting)| setting.split(|&byte| byte == b'\n').next())
 }
 
 #[cfg(test)]
@@ -150,6 +160,8 @@ mod tests {
             [("filter.a=b.clean", ""), ("merge.m.driver", "false"), ("filter.a=b.required", "false")]
         );
         assert!(of_the_repository(b"").is_empty());
+        let answer = [&answer[..], b"\0local\0filter.a.b.process\nx"].concat();
+        assert_eq!(repository_filters(&answer), ["a=b", "a.b"].map(str::to_owned).into());
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use amplihack_config::env::Env;
-use amplihack_config::git::IsolatedGit;
+use amplihack_config::git::{IsolatedGit, repository_filters};
 use amplihack_session::{
     ChildInput, ChildOutput, Deadlines, EndCause, InterruptSignals, ProcessOutput, RunSpec, leftovers,
     run_to_end,
@@ -262,18 +262,6 @@ fn too_long(what: &'static str) -> AutoError {
     AutoError::Git { what, said: format!("its output is longer than {} MiB", GIT_OUTPUT >> 20) }
 }
 
-/// Of the answer of [`IsolatedGit::list_programs`]: the filters that the repository itself configures.
-fn repository_filters(answer: &[u8]) -> BTreeSet<String> {
-    let fields: Vec<&[u8]> = answer.split(|byte| *byte == 0).collect();
-    let filter = |pair: &[&[u8]]| {
-        let [b"local" | b"worktree", setting] = pair else { return None };
-        let name = String::from_utf8_lossy(setting.split(|byte| *byte == b'\n').next()?).into_owned();
-        let (name, program) = name.strip_prefix("filter.")?.rsplit_once('.')?;
-        (program != "required").then(|| name.to_owned())
-    };
-    fields.chunks_exact(2).filter_map(filter).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -313,12 +301,5 @@ mod tests {
                 }
             }
         }
-    }
-
-    #[test]
-    fn filters_of_the_repository_are_told_from_the_users() {
-        let answer = b"global\0filter.lfs.smudge\ngit-lfs smudge\0local\0filter.a.b.clean\nx\0\
-            worktree\0filter.c.process\ny\0local\0filter.d.required\ntrue\0local\0merge.m.driver\nz\0";
-        assert_eq!(repository_filters(answer), ["a.b", "c"].map(str::to_owned).into());
     }
 }

@@ -4,10 +4,8 @@ mod answer;
 mod client;
 mod encode;
 mod install;
-mod serve;
 
 pub use client::FarSide;
-pub use serve::{RunnerRequest, serve_verb};
 
 /// The far side as a POSIX shell script, in parts by what they do. It is brought to machines that do not have it.
 pub const SCRIPT: &str = concat!(

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use amplihack_sys::hex::to_hex;
+use amplihack_sys::hex::random_word;
 use async_trait::async_trait;
 
 use crate::error::RemoteError;
@@ -59,7 +59,10 @@ pub trait RemoteCommandRunner: Send + Sync {
         let answer = match input {
             None => self.connect(vm_name, command).await?,
             Some(input) => {
-                let there = format!(".amplihack-{}", unguessable_name());
+                let name = random_word().map_err(|error| {
+                    RemoteError::Execution(format!("no name for a file on {vm_name}: {error}").into())
+                })?;
+                let there = format!(".amplihack-{name}");
                 self.transfer(input, vm_name, Path::new(&there)).await?;
                 self.connect(vm_name, &format!("{{ rm -f {there}; {command}\n}} < {there}")).await?
             }
@@ -71,12 +74,4 @@ pub trait RemoteCommandRunner: Send + Sync {
         }
         Ok(answer)
     }
-}
-
-/// A name that nobody else takes.
-fn unguessable_name() -> String {
-    let mut random = [0; 16];
-    // Without random bytes the time would do: the directory is the user's own.
-    let _ = rustix::rand::getrandom(&mut random[..], rustix::rand::GetRandomFlags::empty());
-    to_hex(random)
 }

@@ -1,10 +1,12 @@
 //! A remote session as users see it: who it is, what it does, how it stands.
 
 use std::fmt;
+use std::io;
 use std::str::FromStr;
 
 use amplihack_agent::event::FailKind;
 use amplihack_session::{EndEvidence, ProcessExit, RunEnd, RunOutcome};
+use amplihack_sys::hex::random_bytes;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -148,18 +150,18 @@ pub fn is_session_id(text: &str) -> bool {
 }
 
 /// A new id for a session made at `now`, which `taken` does not know yet. `None` if all of this second are taken.
-pub fn new_session_id(now: Timestamp, taken: impl Fn(&str) -> bool) -> Option<String> {
+///
+/// # Errors
+/// There is no source of random numbers.
+pub fn new_session_id(now: Timestamp, taken: impl Fn(&str) -> bool) -> io::Result<Option<String>> {
     let second = now.strftime("sess-%Y%m%d-%H%M%S-").to_string();
     let second = if amplihack_sys::sabotage::is_active("remote-session-id") {
         second.replace("sess-", "id-")
     } else {
         second
     };
-    let mut random = [0; 2];
-    // Without random bytes the search below still finds what is free.
-    let _ = rustix::rand::getrandom(&mut random[..], rustix::rand::GetRandomFlags::empty());
-    let first = u16::from_ne_bytes(random);
-    (0..=u16::MAX).map(|step| format!("{second}{:04x}", first.wrapping_add(step))).find(|id| !taken(id))
+    let first = u16::from_ne_bytes(random_bytes()?);
+    Ok((0..=u16::MAX).map(|step| format!("{second}{:04x}", first.wrapping_add(step))).find(|id| !taken(id)))
 }
 
 #[cfg(test)]
@@ -169,11 +171,11 @@ mod tests {
     #[test]
     fn ids_have_the_documented_form_and_do_not_repeat() {
         let now: Timestamp = "2026-05-02T03:04:05Z".parse().unwrap();
-        let id = new_session_id(now, |_| false).unwrap();
+        let id = new_session_id(now, |_| false).unwrap().unwrap();
         assert!(id.starts_with("sess-20260502-030405-") && is_session_id(&id), "{id}");
-        let other = new_session_id(now, |taken| taken != "sess-20260502-030405-00ff").unwrap();
+        let other = new_session_id(now, |taken| taken != "sess-20260502-030405-00ff").unwrap().unwrap();
         assert_eq!(other, "sess-20260502-030405-00ff");
-        assert_eq!(new_session_id(now, |_| true), None);
+        assert_eq!(new_session_id(now, |_| true).unwrap(), None);
         for wrong in
             ["", "sess-20260502-030405-00FF", "sess-20260502-030405-00f", "../../etc/passwd/aaaaaaaaa"]
         {

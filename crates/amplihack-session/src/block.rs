@@ -6,7 +6,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use amplihack_sys::{self as sys, ChildOptions, ProcessExit, check_open_files};
+use amplihack_sys::{ProcessExit, check_open_files};
 
 use crate::error::RunError;
 use crate::output::{EndCause, ProcessOutput};
@@ -57,21 +57,6 @@ pub fn become_program(mut command: Command) -> RunError {
     RunError::Spawn { program: command.get_program().to_os_string(), source }
 }
 
-/// Starts a program that outlives this process: in a session of its own, with default signals. It has the streams that `command` says;
-/// the answer is its id, which stays its own until this process ends.
-///
-/// For a runner that writes down itself who it is and how it ended: nobody here waits for it.
-///
-/// # Errors
-/// [`RunError::Spawn`] if the program cannot be started.
-pub fn spawn_detached(mut command: Command) -> Result<u32, RunError> {
-    sys::prepare_child(&mut command, ChildOptions { session: true, ..ChildOptions::default() });
-    let spawned = command.spawn();
-    let child = spawned
-        .map_err(|source| RunError::Spawn { program: command.get_program().to_os_string(), source })?;
-    Ok(child.id())
-}
-
 /// A runtime with all that runs need, on the thread that uses it.
 ///
 /// # Errors
@@ -104,45 +89,5 @@ pub fn probe_program(command: Command, timeout: Duration) -> Result<ProbeOutput,
             Ok(ProbeOutput { exit: outcome.exit, stdout: outcome.stdout.bytes, stderr: outcome.stderr.bytes })
         }
         EndCause::Deadline(_) => Err(RunError::TimedOut { program, after: timeout }),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::process::{Command, Stdio};
-
-    use amplihack_sys::{self as sys, Signal};
-
-    use super::{run_blocking, spawn_detached};
-    use crate::spec::{ChildOutput, RunSpec};
-
-    #[test]
-    fn what_is_detached_leads_a_session_and_outlives_who_started_it() {
-        let mut command = Command::new("sleep");
-        command.arg("600").stdin(Stdio::null());
-        // A death signal would follow this thread.
-        let pid = std::thread::spawn(|| spawn_detached(command)).join().unwrap().unwrap();
-        std::thread::sleep(std::time::Duration::from_millis(50));
-        let found = sys::living_process(pid).unwrap();
-        assert_eq!((found.sid, found.pgid), (pid, pid));
-        sys::send_to_process(pid, Signal::KILL).unwrap();
-        while !sys::reap_orphan(pid) {
-            std::thread::yield_now();
-        }
-        assert!(spawn_detached(Command::new("/nonexistent/program")).is_err());
-    }
-
-    #[test]
-    fn a_run_leads_a_session_when_asked_for() {
-        for session in [true, false] {
-            let mut command = Command::new("sh");
-            command.args([
-                "-c",
-                "read _ _ _ _ pgid sid _ </proc/$$/stat; echo $(($pgid == $$)) $(($sid == $$))",
-            ]);
-            let spec = RunSpec { stdout: ChildOutput::Head(100), session, ..RunSpec::new(command) };
-            let said = run_blocking(spec).unwrap().stdout.bytes;
-            assert_eq!(String::from_utf8(said).unwrap(), format!("1 {}\n", u8::from(session)));
-        }
     }
 }

@@ -33,9 +33,7 @@ mod tree;
 
 pub use amplihack_agent::event::RunOutcome;
 pub use amplihack_sys::ProcessExit;
-pub use block::{
-    ProbeOutput, become_program, block_on_thread, build_runtime, probe_program, run_blocking, spawn_detached,
-};
+pub use block::{ProbeOutput, become_program, block_on_thread, build_runtime, probe_program, run_blocking};
 pub use error::RunError;
 pub use escalation::{EscalationAction, EscalationGraces, EscalationInput, EscalationMachine, SignalTarget};
 pub use journal::{Journal, RunRecord};

@@ -18,7 +18,7 @@ use crate::output::{CapturedOutput, NamedProcess, ProcessOutput};
 use crate::pipes::{OutputTap, StdinFeed};
 use crate::run_end::RunEnd;
 use crate::signals::{RunListener, SignalNotice};
-use crate::spawner::{self, ChildLeadership, ChildStart};
+use crate::spawner::{self, ChildStart};
 use crate::spec::{ChildInput, ChildOutput, Deadlines, RunSpec, TerminalMode};
 use crate::stopper::RunStopper;
 use crate::tree::{ProcessTree, TreeMembers};
@@ -85,16 +85,11 @@ impl AgentRun {
         let listener = open_listener(&spec).map_err(RunError::watch_error(&program, "listen to signals"))?;
         let saved = (spec.terminal == TerminalMode::Owned).then(SavedTerminal::save_current).flatten();
 
-        let leads = match spec.terminal {
-            TerminalMode::Owned => ChildLeadership::Nothing,
-            TerminalMode::Detached if spec.session => ChildLeadership::Session,
-            TerminalMode::Detached => ChildLeadership::Group,
-        };
         let start = ChildStart {
             command: spec.command,
             clean_environment: spec.clean_environment,
             streams,
-            leads,
+            leads_group: spec.terminal == TerminalMode::Detached,
             keep: spec.keep,
             record: spec.record,
         };

@@ -110,22 +110,14 @@ impl SpawnedChild {
     }
 }
 
-/// Unit of processes that a child leads.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ChildLeadership {
-    Nothing,
-    Group,
-    /// A session, and with it a group.
-    Session,
-}
-
 /// A child that is to be spawned.
 pub(crate) struct ChildStart {
     pub(crate) command: Command,
     /// The command's variables are all that the child gets.
     pub(crate) clean_environment: bool,
     pub(crate) streams: [ChildStream; 3],
-    pub(crate) leads: ChildLeadership,
+    /// The child leads a process group of its own.
+    pub(crate) leads_group: bool,
     /// Lives until the child is reaped.
     pub(crate) keep: Box<dyn Send>,
     /// The child is written down here before it is the program.
@@ -168,12 +160,8 @@ async fn from_a_lasting_thread<T: Send + 'static>(
 
 impl ChildStart {
     fn spawn_here(self) -> io::Result<(OwnedChild, ChildPipes)> {
-        let Self { mut command, clean_environment, streams, leads, keep, record } = self;
-        let options = ChildOptions {
-            group: leads == ChildLeadership::Group,
-            session: leads == ChildLeadership::Session,
-            death_signal: true,
-        };
+        let Self { mut command, clean_environment, streams, leads_group, keep, record } = self;
+        let options = ChildOptions { group: leads_group, death_signal: true };
         let mut owned = lock_mutex(&OWNED);
         let (child, pipes) = if clean_environment && sys::can_start_program(&command) {
             let (streams, pipes) = open_streams(streams)?;
@@ -196,7 +184,6 @@ impl ChildStart {
         // The child cannot be gone: nobody but its owner reaps it.
         let start_time = sys::start_time(pid).unwrap_or_default();
         let keep = Some(keep).filter(|_| !amplihack_sys::sabotage::is_active("delivery-handle-lifetime"));
-        let leads_group = leads != ChildLeadership::Nothing;
         let child = Some(child);
         Ok((OwnedChild { child, keep, pid, start_time, leads_group, on_drop: Signal::KILL }, pipes))
     }
@@ -251,7 +238,7 @@ mod tests {
     use std::process::Command;
     use std::time::{Duration, Instant};
 
-    use super::{ChildLeadership, ChildStart, ChildStream, OwnedChild, owned_children, spawn_child};
+    use super::{ChildStart, ChildStream, OwnedChild, owned_children, spawn_child};
     use amplihack_sys as sys;
 
     /// The two ways in which a child is made.
@@ -264,7 +251,7 @@ mod tests {
             command,
             clean_environment,
             streams: [ChildStream::Null, ChildStream::Inherit, ChildStream::Inherit],
-            leads: ChildLeadership::Group,
+            leads_group: true,
             keep: Box::new(()),
             record: None,
         };

@@ -87,8 +87,6 @@ pub struct RunSpec {
     pub keep: Box<dyn Send>,
     /// Default: [`TerminalMode::Detached`].
     pub terminal: TerminalMode,
-    /// The child of a detached run leads a session of its own, and not a group only. Default: false.
-    pub session: bool,
     /// Default: none.
     pub deadlines: Deadlines,
     /// Time that the tree may take after a passed-on signal, and again after SIGTERM. Default: 5 s.
@@ -122,7 +120,6 @@ impl RunSpec {
             stderr: ChildOutput::default(),
             keep: Box::new(()),
             terminal: TerminalMode::default(),
-            session: false,
             deadlines: Deadlines::default(),
             grace: Duration::from_secs(5),
             linger: None,

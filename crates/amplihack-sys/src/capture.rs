@@ -49,7 +49,7 @@ pub fn capture_fed(
 
 fn run_captured(mut command: Command, deadline: Duration, limit: usize) -> io::Result<ProgramOutput> {
     let end = Instant::now() + deadline;
-    prepare_child(&mut command, ChildOptions { group: true, death_signal: true, ..ChildOptions::default() });
+    prepare_child(&mut command, ChildOptions { group: true, death_signal: true });
     let mut child = command.spawn()?;
     let read = read_until(&mut child, end, limit);
     let code = match read {

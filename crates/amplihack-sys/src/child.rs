@@ -22,8 +22,6 @@ use super::{ProcessEntry, raw};
 pub struct ChildOptions {
     /// The child leads a process group of its own, so that it and its children can be signalled together.
     pub group: bool,
-    /// The child leads a session of its own, and with it a group: no terminal's end is its end.
-    pub session: bool,
     /// The child gets SIGTERM when the *thread* that spawned it ends; spawn from a thread that never does.
     ///
     /// SIGTERM, not SIGKILL: agents end their tools on the former and leave them running on the latter.
@@ -48,9 +46,7 @@ impl ChildOptions {
     /// Sets this process up, which is the child of `parent` and not the program yet. Makes nothing but system calls.
     pub(super) fn set_up(self, parent: usize) -> Result<(), c_int> {
         raw::default_actions();
-        if self.session {
-            raw::lead_session()?;
-        } else if self.group {
+        if self.group {
             raw::lead_group()?;
         }
         if self.death_signal {
@@ -141,10 +137,7 @@ mod tests {
         for _ in 0..2 {
             let mut command = Command::new("sh");
             command.args(["-c", "echo $$"]);
-            prepare_child(
-                &mut command,
-                ChildOptions { group: true, death_signal: true, ..ChildOptions::default() },
-            );
+            prepare_child(&mut command, ChildOptions { group: true, death_signal: true });
             super::record_child(&mut command, file.try_clone().unwrap());
             let said = String::from_utf8(command.output().unwrap().stdout).unwrap();
             let mut text = Vec::new();
@@ -162,21 +155,8 @@ mod tests {
         for (group, own) in [(true, true), (false, false)] {
             let mut command = Command::new("sh");
             command.args(["-c", "read _ _ _ _ pgid sid _ < /proc/$$/stat; test $pgid = $$ -a $sid != $$"]);
-            prepare_child(
-                &mut command,
-                ChildOptions { group, death_signal: true, ..ChildOptions::default() },
-            );
+            prepare_child(&mut command, ChildOptions { group, death_signal: true });
             assert_eq!(command.status().unwrap().success(), own, "group: {group}");
-        }
-    }
-
-    #[test]
-    fn a_session_is_led_with_its_group() {
-        for group in [true, false] {
-            let mut command = Command::new("sh");
-            command.args(["-c", "read _ _ _ _ pgid sid _ < /proc/$$/stat; test $pgid = $$ -a $sid = $$"]);
-            prepare_child(&mut command, ChildOptions { group, session: true, death_signal: true });
-            assert!(command.status().unwrap().success(), "group: {group}");
         }
     }
 }

@@ -187,6 +187,42 @@ mod tests {
         }
     }
 
+    /// What the next test traces: this test program again, with this test alone, in a directory of its own.
+    #[test]
+    #[ignore = "a process of another test"]
+    fn writes_for_the_machine() {
+        for contents in [b"new", b"old"] {
+            write_atomic(Path::new("f"), contents, 0o600, WriteDurability::Machine).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_write_for_the_machine_is_on_the_disk_before_its_rename_and_the_rename_after_it() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir(dir.path().join("d")).unwrap();
+        let traced = std::process::Command::new("strace")
+            .args(["-f", "-qq", "-y", "-e", "trace=fsync,fdatasync,rename,renameat,renameat2", "-o", "../calls"])
+            .arg(std::env::current_exe().unwrap())
+            .args(["--exact", "fs::tests::writes_for_the_machine", "--ignored", "--test-threads=1"])
+            .current_dir(dir.path().join("d"))
+            .output();
+        if !traced.is_ok_and(|output| output.status.success()) {
+            amplihack_testkit::skip_test("strace does not run here");
+            return;
+        }
+        let calls = std::fs::read_to_string(dir.path().join("calls")).unwrap();
+        let kinds: Vec<&str> = calls
+            .lines()
+            .map(|line| match line {
+                _ if line.contains("rename") => "rename",
+                _ if line.contains("/d/.amplihack-") => "file",
+                _ if line.contains("/d>") => "directory",
+                other => other,
+            })
+            .collect();
+        assert_eq!(kinds, ["file", "rename", "directory"].repeat(2), "{calls}");
+    }
+
     #[test]
     fn a_failed_write_keeps_the_old_file() {
         let dir = tempfile::tempdir().unwrap();

@@ -16,15 +16,23 @@ pub fn to_hex(bytes: impl AsRef<[u8]>) -> String {
     text
 }
 
+/// `N` random bytes, at most 256.
+///
+/// # Errors
+/// There is no source of random numbers.
+pub fn random_bytes<const N: usize>() -> io::Result<[u8; N]> {
+    const { assert!(N <= 256, "so few bytes come whole or not at all") };
+    let mut bytes = [0; N];
+    getrandom(&mut bytes, GetRandomFlags::empty())?;
+    Ok(bytes)
+}
+
 /// 128 random bits in hexadecimal: a word that nobody guesses.
 ///
 /// # Errors
 /// There is no source of random numbers.
 pub fn random_word() -> io::Result<String> {
-    let mut bytes = [0_u8; 16];
-    // So few bytes come whole or not at all.
-    getrandom(&mut bytes, GetRandomFlags::empty())?;
-    Ok(to_hex(bytes))
+    random_bytes::<16>().map(to_hex)
 }
 
 #[cfg(test)]

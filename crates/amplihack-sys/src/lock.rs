@@ -79,11 +79,6 @@ impl FileLock {
         }
     }
 
-    /// The lock's file, for a child: the lock is held until all copies are closed, or one of them, this one included, gives it back.
-    pub fn share_file(&self) -> io::Result<File> {
-        self.file.try_clone()
-    }
-
     fn is_at(&self, path: &Path) -> io::Result<bool> {
         let held = self.file.metadata()?;
         match std::fs::metadata(path) {
@@ -181,18 +176,6 @@ mod tests {
             }
         });
         assert_eq!(std::fs::read_to_string(&counter).unwrap(), "100");
-    }
-
-    #[test]
-    fn a_shared_lock_is_given_back_by_either() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("l");
-        let lock = FileLock::acquire(&path, Duration::ZERO).unwrap();
-        let shared = lock.share_file().unwrap();
-        assert!(FileLock::acquire(&path, Duration::ZERO).is_err());
-        shared.unlock().unwrap();
-        drop(FileLock::acquire(&path, Duration::ZERO).unwrap());
-        drop(lock);
     }
 
     #[test]

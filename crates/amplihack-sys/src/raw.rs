@@ -247,10 +247,6 @@ pub(super) fn lead_group() -> Result<(), c_int> {
     call_checked(libc::SYS_setpgid, [0; 5])
 }
 
-pub(super) fn lead_session() -> Result<(), c_int> {
-    call_checked(libc::SYS_setsid, [0; 5])
-}
-
 pub(super) fn control_process(option: c_int, argument: c_int) -> Result<(), c_int> {
     call_checked(libc::SYS_prctl, [as_argument(option), as_argument(argument), 0, 0, 0])
 }

@@ -1,14 +1,12 @@
-//! What another machine says: answers of the far side, of ssh, of azlin, of a scheduler; and what this program, as the far side, is told.
+//! What another machine says: answers of the far side, of ssh, of azlin, of a scheduler.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use amplihack_config::env::Env;
 use amplihack_fuzz::{Scratch, Target, linear, run, seeds, words};
 use amplihack_remote::azlin::{self, AzlinCli, AzlinFailure};
-use amplihack_remote::far::{RunnerRequest, serve_verb};
 use amplihack_remote::protocol::CollectedResults;
 use amplihack_remote::{
     CommandOutput, FarSide, RemoteCommandRunner, RemoteError, is_host_name, is_session_id,
@@ -28,7 +26,6 @@ const SEEDS: &[&str] = &[
     "[{\"name\":\"amplihack-u-20260502-030405\",\"status\":\"running\",\"public_ip\":\"10.0.0.1\",\"resource_group\":\"rg\"}]",
     "note\n{\"vms\":[{\"name\":\"a\",\"power_state\":\"VM running\",\"ip\":\"10.0.0.1\",\"tags\":{}}]}",
     "ERROR: (QuotaExceeded) Operation could not be completed as it results in exceeding approved quota\n",
-    "k\nbranch b\nbundle 0000000000000000000000000000000000000000000000000000000000000000\nbase 0123456789012345678901234567890123456789\ntimeout 5\narg 3\na\nb\nenv 1 N\nx\nprompt\np\n",
 ];
 
 const DICTIONARY: &[&str] = &[
@@ -68,15 +65,6 @@ const DICTIONARY: &[&str] = &[
     "AuthorizationFailed",
     "SkuNotAvailable",
     "TooManyRequests",
-    "prompt\n",
-    "arg ",
-    "env ",
-    "key_name ",
-    "bundle ",
-    "base ",
-    "extra ",
-    "branch ",
-    "timeout ",
     "\0",
     "\u{1b}[31m",
 ];
@@ -136,7 +124,6 @@ fn main() -> std::process::ExitCode {
         most: |len| linear(200, 40, len),
     };
     let scratch = Scratch::new();
-    let env = Env::empty().with_variable("HOME", scratch.path()).with_variable("PATH", "/usr/bin:/bin");
     let parrot = Arc::new(Parrot(Mutex::default()));
     let far = FarSide::new(Arc::clone(&parrot) as Arc<dyn RemoteCommandRunner>, "m");
     let file = scratch.path().join("results");
@@ -148,10 +135,6 @@ fn main() -> std::process::ExitCode {
                 CommandOutput { status, stdout: text.clone(), stderr: text.clone() };
             answers(&far, &file);
             machines(&parrot);
-        }
-        // It starts git.
-        if bytes.len() % 17 == 0 {
-            told(bytes, &env);
         }
     })
 }
@@ -208,24 +191,5 @@ fn machines(parrot: &Parrot) {
     let _ = failure.name();
     if !failure.is_transient() || answer.status == 0 {
         let _ = now(AzlinCli::new(parrot, Duration::ZERO).list_machines());
-    }
-}
-
-/// The far side's own reader: a session on stdin, words of a verb. Nothing is started: what it would start from is not stored there.
-fn told(bytes: &[u8], env: &Env) {
-    let words = |words: &[&str]| words.iter().map(|word| (*word).into()).collect::<Vec<std::ffi::OsString>>();
-    let again = words(&["/nowhere/amplihack"]);
-    let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
-    let mut ask = |line: &[&str], stdin: &[u8]| {
-        stdout.clear();
-        let request = RunnerRequest { again: &again, words: &words(line), env };
-        serve_verb(&request, &mut &*stdin, &mut stdout, &mut stderr)
-    };
-    assert_ne!(ask(&["1", "prepare", ID], bytes), 0, "a session without its bundle is taken");
-    assert_ne!(ask(&["1", "put", &"0".repeat(64)], bytes), 0, "a file with another digest is stored");
-    let text = String::from_utf8_lossy(&bytes[..bytes.len().min(200)]).into_owned();
-    let line: Vec<&str> = text.split(' ').collect();
-    if line.first().is_some_and(|verb| ["has", "observe", "read", "fetch", "setup"].contains(verb)) {
-        let _ = ask(&[&["1"], &line[..]].concat(), b"");
     }
 }

@@ -5,12 +5,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
-use rustix::rand::{GetRandomFlags, getrandom};
 use serde::{Deserialize, Serialize};
 
 use super::{ContextError, launch_index, serialize_lossy, serialize_rfc3339};
 use crate::agent_binary::AgentBinary;
 use amplihack_sys::fs::{WriteDurability, create_private_dir, read_regular, write_atomic};
+use amplihack_sys::hex::{random_bytes, to_hex};
 use amplihack_sys::sabotage;
 
 /// The largest session file that is read, in bytes. Ours are below 1 KiB, apart from the path in them.
@@ -73,12 +73,12 @@ pub fn pick_by_prefix<T>(mut kept: Vec<T>, wanted: &str, id: impl Fn(&T) -> &str
 }
 
 /// An id that no other launch has: the time, to sort by, and 48 random bits.
+///
+/// # Errors
+/// There is no source of random numbers.
 pub fn new_session_id() -> io::Result<SessionId> {
-    let mut bytes = [0_u8; 6];
-    // So few bytes come whole or not at all.
-    getrandom(&mut bytes, GetRandomFlags::empty())?;
-    let random = bytes.iter().fold(0_u64, |number, byte| number << 8 | u64::from(*byte));
-    Ok(SessionId(format!("{}-{random:012x}", Timestamp::now().strftime("%Y%m%dT%H%M%SZ"))))
+    let random = to_hex(random_bytes::<6>()?);
+    Ok(SessionId(format!("{}-{random}", Timestamp::now().strftime("%Y%m%dT%H%M%SZ"))))
 }
 
 /// `$AMPLIHACK_HOME/sessions/<id>/context.json`: written by a launch before its agent starts, and entered in the index of

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 use std::time::Instant;
 
+use amplihack_sys::hex::random_bytes;
 use serde_json::{Value, json};
 
 use super::VERSION;
@@ -151,11 +152,10 @@ impl<'a> ScriptedPrinter<'a> {
     }
 }
 
-/// A random identifier in the usual form; all zeros if the system has no randomness to give.
+/// A random identifier in the usual form.
 fn random_uuid() -> String {
-    let mut bytes = [0_u8; 16];
     // An identifier that is not random is still one that a reader can take.
-    let _ = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty());
+    let mut bytes = random_bytes::<16>().unwrap_or_default();
     bytes[6] = bytes[6] & 0x0f | 0x40;
     bytes[8] = bytes[8] & 0x3f | 0x80;
     let hex = format!("{:032x}", u128::from_be_bytes(bytes));

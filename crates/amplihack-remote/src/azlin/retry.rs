@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use amplihack_sys::hex::random_bytes;
 use tokio::time::Instant;
 
 /// Policy of repeated attempts: the length of the first pause, and the time that all attempts may take.
@@ -45,8 +46,7 @@ impl AzlinAttempts {
 
 /// Between a half of `time` and all of it, so that many clients do not come back together.
 fn jitter_pause(time: Duration) -> Duration {
-    let mut random = [0; 2];
     // Without random bytes everybody waits half the time, which is no harm.
-    let _ = rustix::rand::getrandom(&mut random[..], rustix::rand::GetRandomFlags::empty());
+    let random = random_bytes().unwrap_or_default();
     time / 2 + time.mul_f64(f64::from(u16::from_ne_bytes(random)) / f64::from(u16::MAX) / 2.0)
 }

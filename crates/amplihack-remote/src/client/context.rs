@@ -17,9 +17,6 @@ use crate::runner::RemoteCommandRunner;
 use crate::state::{self, PoolMachine, RemoteState, state_path};
 use crate::state_lock;
 
-/// The variable that says what serves on machines.
-const RUNNER: &str = "AMPLIHACK_REMOTE_RUNNER";
-
 /// Context of a command: the state file, this process, and the routes to machines.
 #[derive(Clone)]
 pub(crate) struct RemoteContext {
@@ -31,8 +28,6 @@ pub(crate) struct RemoteContext {
     given: Option<Arc<dyn RemoteCommandRunner>>,
     ways: Arc<MachineRoutes>,
     roots: Arc<BTreeMap<String, String>>,
-    /// Set if an installed `amplihack` serves on machines instead of the script.
-    native: bool,
 }
 
 impl Client {
@@ -53,11 +48,6 @@ impl Client {
                 self.program.as_deref(),
             )),
             roots: Arc::new(roots.collect()),
-            native: match self.process.text(RUNNER) {
-                None | Some("script") => false,
-                Some("native") => true,
-                Some(other) => return Err(invalid_input(format!("{RUNNER}={other}: use script or native"))),
-            },
         })
     }
 
@@ -104,7 +94,7 @@ impl RemoteContext {
         let runner =
             self.given.clone().unwrap_or_else(|| Arc::clone(&self.ways) as Arc<dyn RemoteCommandRunner>);
         let root = self.roots.get(&machine.vm.name).cloned();
-        FarSide::new(runner, &machine.vm.name).with_root(root).with_native(self.native)
+        FarSide::new(runner, &machine.vm.name).with_root(root)
     }
 
     /// The far side of the machine `name`.

@@ -36,25 +36,18 @@ pub struct FarSide {
     runner: Arc<dyn RemoteCommandRunner>,
     machine: String,
     root: Option<String>,
-    native: bool,
 }
 
 impl FarSide {
     /// The far side of `machine`, reached by `runner`.
     pub fn new(runner: Arc<dyn RemoteCommandRunner>, machine: impl Into<String>) -> Self {
-        Self { runner, machine: machine.into(), root: None, native: false }
+        Self { runner, machine: machine.into(), root: None }
     }
 
     /// Sets the directory of sessions there, an absolute path; `None`: the usual place.
     #[must_use]
     pub fn with_root(self, root: Option<String>) -> Self {
         Self { root, ..self }
-    }
-
-    /// Sets whether an `amplihack` of this protocol that is installed there serves, instead of the script.
-    #[must_use]
-    pub fn with_native(self, native: bool) -> Self {
-        Self { native, ..self }
     }
 
     /// Puts `program` there as `~/.local/bin/NAME`, whole or not at all.
@@ -404,7 +397,7 @@ impl FarSide {
         output: Option<&Path>,
     ) -> Result<CommandOutput, RemoteError> {
         let words: Vec<&str> = std::iter::once(verb).chain(words.iter().copied()).collect();
-        let line = install::verb_command(&words, self.native);
+        let line = install::verb_command(&words);
         let mut answer = self.send_command(&line, input, output).await?;
         if answer.status == install::MISSING {
             self.install_script().await?;

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use amplihack_config::secret::Secret;
 
 use crate::error::RemoteError;
+use crate::git::is_object_id;
 use crate::protocol::SessionSpec;
 use crate::session::is_session_id;
 
@@ -87,7 +88,7 @@ fn check_spec(spec: &SessionSpec, key: Option<&Secret>) -> Result<(), RemoteErro
             return refuse(format!("the session's {what} is named by no SHA-256"));
         }
     }
-    if !is_commit(&spec.base) {
+    if !is_object_id(&spec.base) {
         return refuse(format!("the session's base '{}' is no commit", spec.base));
     }
     if spec.branch.is_empty()
@@ -123,13 +124,8 @@ fn check_spec(spec: &SessionSpec, key: Option<&Secret>) -> Result<(), RemoteErro
     }
 }
 
-/// Reports whether `text` has the form of a commit's full name.
-pub(super) fn is_commit(text: &str) -> bool {
-    matches!(text.len(), 40 | 64) && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
-}
-
 /// Reports whether `name` can be a variable of a shell.
-pub(super) fn is_variable(name: &str) -> bool {
+fn is_variable(name: &str) -> bool {
     !name.starts_with(|first: char| first.is_ascii_digit())
         && !name.is_empty()
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')

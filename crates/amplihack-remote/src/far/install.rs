@@ -6,12 +6,9 @@ use amplihack_sys::hex::to_hex;
 use sha2::{Digest, Sha256};
 
 use super::SCRIPT;
-use crate::protocol::VERSION;
 
 /// The exit code of a command line whose script is not there.
-pub(super) const MISSING: i32 = MISSING_CODE as i32;
-/// [`MISSING`] as a process returns it.
-pub(super) const MISSING_CODE: u8 = 93;
+pub(super) const MISSING: i32 = 93;
 
 /// The SHA-256 of the script.
 static HASH: LazyLock<String> = LazyLock::new(|| to_hex(Sha256::digest(SCRIPT)));
@@ -20,23 +17,16 @@ static HASH: LazyLock<String> = LazyLock::new(|| to_hex(Sha256::digest(SCRIPT)))
 const ROOT: &str = "${AMPLIHACK_REMOTE_ROOT:-$HOME/.amplihack/remote}";
 
 /// The script's file name: another version has another.
-pub(super) fn script_name() -> String {
+fn script_name() -> String {
     format!("runner-{}.sh", HASH.get(..16).unwrap_or_default())
 }
 
-/// The command line that runs a verb: by the script, or where `native` by an `amplihack` that is installed there, unless there is none,
-/// it cannot be run, or it speaks another version of the protocol. The words must be plain: they are names, ids, digests and numbers, never what a user wrote.
+/// The command line that runs a verb by the script. The words must be plain: they are names, ids, digests and numbers, never what a user wrote.
 ///
 /// The login shell there may be any; all that it reads is one quoted word for `sh` and plain words.
-pub(super) fn verb_command(words: &[&str], native: bool) -> String {
-    // It has read nothing of its stdin when it ends with one of these codes.
-    let installed = format!(
-        "PATH=\"$PATH:$HOME/.local/bin:$HOME/bin:$HOME/.cargo/bin:/usr/local/bin\"; if command -v amplihack >/dev/null; then \
-         amplihack remote runner {VERSION} \"$@\"; c=$?; case $c in 2|{MISSING}|126|127) ;; *) exit $c ;; esac; fi; "
-    );
+pub(super) fn verb_command(words: &[&str]) -> String {
     let script = format!(
-        "{}f=\"{ROOT}/bin/{}\"; if [ -f \"$f\" ]; then exec sh \"$f\" \"$@\"; fi; exit {MISSING}",
-        if native { installed.as_str() } else { "" },
+        "f=\"{ROOT}/bin/{}\"; if [ -f \"$f\" ]; then exec sh \"$f\" \"$@\"; fi; exit {MISSING}",
         script_name()
     );
     format!("sh -c '{script}' sh {}", words.join(" "))
@@ -66,8 +56,7 @@ mod tests {
 
     #[test]
     fn a_command_line_is_one_quoted_word_and_plain_ones() {
-        let words = ["observe", "sess-20260101-000000-0001"];
-        for line in [verb_command(&words, false), verb_command(&words, true), install_command()] {
+        for line in [verb_command(&["observe", "sess-20260101-000000-0001"]), install_command()] {
             assert_eq!(line.matches('\'').count(), 2, "{line}");
             assert!(line.contains(&script_name()), "{line}");
             assert!(!line.contains('\n'), "{line}");

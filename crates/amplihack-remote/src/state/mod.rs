@@ -95,11 +95,13 @@ impl RemoteState {
     /// Writes a new session down: pending, without a machine. Its id is answered.
     ///
     /// # Errors
-    /// `Validation` where every id of this second is taken.
+    /// `Validation` where every id of this second is taken; `Execution` where there is no source of random numbers.
     pub fn add_session(&mut self, new: NewSession, now: Timestamp) -> Result<String, RemoteError> {
-        let id = new_session_id(now, |id| self.sessions.contains_key(id)).ok_or_else(|| {
-            RemoteError::Validation("every session id of this second is taken; try again".into())
-        })?;
+        let id = new_session_id(now, |id| self.sessions.contains_key(id))
+            .map_err(|error| RemoteError::Execution(format!("no id for a session: {error}").into()))?
+            .ok_or_else(|| {
+                RemoteError::Validation("every session id of this second is taken; try again".into())
+            })?;
         let session = Session {
             session_id: id.clone(),
             vm_name: String::new(),

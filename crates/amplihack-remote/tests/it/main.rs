@@ -12,7 +12,6 @@ mod client;
 mod collect;
 mod ends;
 mod far;
-mod native;
 mod net;
 mod package;
 mod promises;

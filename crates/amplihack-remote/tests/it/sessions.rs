@@ -375,6 +375,42 @@ async fn sessions_that_are_not_there_are_told_apart() {
     }
 }
 
+#[test]
+fn a_session_that_is_cut_off_or_not_understood_is_refused() {
+    let line = |name: &str, value: &str| format!("{name} {value}\n");
+    for place in places() {
+        let objects = place.path("root/objects");
+        std::fs::create_dir_all(&objects).unwrap();
+        std::fs::copy(place.path("bundle"), objects.join(&place.bundle)).unwrap();
+        let head = line("bundle", &place.bundle) + &line("base", &place.base) + &line("branch", "work");
+        let rest = "timeout 5\narg 3\na\nb\nenv 1 N\nx\n";
+        let start = |input: &str| {
+            std::fs::write(place.path("session"), input).unwrap();
+            let mut start = place.runner(&["start", &id(1)]);
+            let output = start.stdin(std::fs::File::open(place.path("session")).unwrap()).output().unwrap();
+            output.status.code().unwrap()
+        };
+        // Cut within the key, after it, and anywhere in the last lines.
+        for end in [1, 2, 9].into_iter().chain(2 + head.len()..2 + head.len() + rest.len()) {
+            let whole = format!("k\n{head}{rest}");
+            assert_eq!(start(&whole[..end]), 64, "{end}");
+        }
+        let wrong =
+            ["arg 1\nab\n", "arg x\n", "arg\n", "env 1\nx\n", "env 1 N M\nx\n", "bundle x\n", "extra x\n"];
+        for wrong in
+            wrong.into_iter().chain(["base x\n", "branch -x\n", "timeout 0\n", "key_name 1\n", "x y\n"])
+        {
+            assert_eq!(start(&format!("\n{head}arg 1\na\n{wrong}prompt\n")), 64, "{wrong}");
+        }
+        let no_program = ["", "arg 0\n\n", "arg 2\n-x\n"];
+        for wrong in no_program {
+            assert_eq!(start(&format!("\n{head}{wrong}prompt\n")), 64, "{wrong}");
+        }
+        assert!(!place.file(&id(1), "").exists());
+        assert_eq!(std::fs::read_dir(place.path("root/incoming")).unwrap().count(), 0);
+    }
+}
+
 #[tokio::test]
 async fn a_thousand_sessions_are_seen_by_one_command() {
     for place in places() {

@@ -25,34 +25,18 @@ pub(crate) struct Place {
     /// The bundle and the commit that sessions begin at.
     pub(crate) bundle: String,
     pub(crate) base: String,
-    native: bool,
 }
 
-/// One machine for each shell that is installed here, and one where the binary serves itself.
+/// One machine for each shell that is installed here.
 pub(crate) fn places() -> Vec<Place> {
     let shells = ["/usr/bin/dash", "/usr/bin/bash", "/usr/bin/busybox"];
-    let mut found: Vec<Place> =
+    let found: Vec<Place> =
         shells.into_iter().map(Path::new).filter(|shell| shell.exists()).map(Place::new).collect();
     assert!(!found.is_empty(), "none of these is installed: {shells:?}");
-    found.push(Place::native());
     found
 }
 
 impl Place {
-    /// A machine where the binary serves itself.
-    pub(crate) fn native() -> Self {
-        let place = Self::new(Path::new("/bin/sh"));
-        let test = std::env::current_exe().unwrap();
-        let program = test.ancestors().nth(2).unwrap().join("examples/far_side");
-        assert!(
-            program.exists(),
-            "{} is missing: cargo build -p amplihack-remote --examples",
-            program.display()
-        );
-        std::os::unix::fs::symlink(program, place.path("bin/amplihack")).unwrap();
-        Self { far: place.far.clone().with_native(true), native: true, ..place }
-    }
-
     pub(crate) fn new(shell: &Path) -> Self {
         let dir = tempfile::Builder::new().prefix("far-").tempdir().unwrap();
         for name in ["home", "bin", "src"] {
@@ -64,8 +48,7 @@ impl Place {
         let runner = LocalRunner::new(dir.path().join("root"), &env);
         let far = FarSide::new(Arc::new(runner), "here");
         let sweep = Sweep::new(format!("{}/", dir.path().display()));
-        let mut place =
-            Self { _sweep: sweep, dir, env, far, bundle: String::new(), base: String::new(), native: false };
+        let mut place = Self { _sweep: sweep, dir, env, far, bundle: String::new(), base: String::new() };
         place.git("src", &["init", "-q", "-b", "main"]);
         place.git("src", &["config", "user.name", "t"]);
         place.git("src", &["config", "user.email", "t@example.com"]);
@@ -101,22 +84,15 @@ impl Place {
         String::from_utf8(output.stdout).unwrap().trim().to_owned()
     }
 
-    /// Runs the script or the binary itself with these words.
+    /// Runs the script with these words.
     pub(crate) fn runner(&self, words: &[&str]) -> Command {
-        let mut command = if self.native {
-            let mut command = Command::new(self.path("bin/amplihack"));
-            command.args(["remote", "runner", "1"]);
-            command
-        } else {
-            let script = self.path("runner.sh");
-            // A session that runs still reads it.
-            if !script.exists() {
-                std::fs::write(&script, amplihack_remote::far::SCRIPT).unwrap();
-            }
-            let mut command = Command::new(self.path("bin/sh"));
-            command.arg(script);
-            command
-        };
+        let script = self.path("runner.sh");
+        // A session that runs still reads it.
+        if !script.exists() {
+            std::fs::write(&script, amplihack_remote::far::SCRIPT).unwrap();
+        }
+        let mut command = Command::new(self.path("bin/sh"));
+        command.arg(script);
         command.args(words).env_clear().envs(self.env.iter()).stdin(Stdio::null());
         command.env("AMPLIHACK_REMOTE_ROOT", self.path("root"));
         command

@@ -15,8 +15,7 @@ use crate::support::{PATIENCE, Place, places};
 /// The place with its sessions below `root`, in the environment with `more`.
 fn rooted(place: &mut Place, root: PathBuf, more: &[(&str, PathBuf)]) {
     let env = more.iter().fold(place.env.clone(), |env, (name, value)| env.with_variable(name, value));
-    let is_native = place.path("bin/amplihack").exists();
-    place.far = FarSide::new(Arc::new(LocalRunner::new(root, &env)), "here").with_native(is_native);
+    place.far = FarSide::new(Arc::new(LocalRunner::new(root, &env)), "here");
 }
 
 /// Runs a session that says where it is and leaves work, and returns its directory there.

@@ -42,12 +42,10 @@ fn signals_are_neither_ignored_nor_blocked() {
 }
 
 #[test]
-fn a_group_and_a_session_are_led_when_asked_for() {
+fn a_group_is_led_when_asked_for() {
     let ids = "read _ _ _ _ pgid sid _ < /proc/$$/stat; echo $((pgid == $$)) $((sid == $$))";
-    for (group, session, expected) in
-        [(false, false, "0 0"), (true, false, "1 0"), (false, true, "1 1"), (true, true, "1 1")]
-    {
-        let options = ChildOptions { group, session, death_signal: true };
+    for (group, expected) in [(false, "0 0"), (true, "1 0")] {
+        let options = ChildOptions { group, death_signal: true };
         assert_eq!(printed(shell(ids), options).unwrap().trim(), expected, "{options:?}");
     }
 }

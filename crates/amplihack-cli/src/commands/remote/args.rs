@@ -37,13 +37,6 @@ pub(crate) enum RemoteCommand {
     Pool(PoolCommand),
     /// Check that the machines have what sessions need
     Doctor(RemoteDoctorArgs),
-    /// Serve the runner's protocol on this machine
-    #[command(hide = true, disable_help_flag = true)]
-    Runner {
-        /// The protocol's version, a verb, its words
-        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-        words: Vec<std::ffi::OsString>,
-    },
 }
 
 /// Commands about machines.
@@ -355,7 +348,7 @@ impl RemoteCommand {
             Self::Status(args) | Self::Pool(PoolCommand::List(args)) => args.common.json,
             Self::Wait(args) => args.common.json,
             Self::Pull(args) => args.common.json,
-            Self::Attach(_) | Self::Runner { .. } => false,
+            Self::Attach(_) => false,
             Self::Pool(PoolCommand::Drain(args)) => args.common.json,
             Self::Pool(PoolCommand::Gc(args)) => args.common.json,
             Self::Doctor(args) => args.json,

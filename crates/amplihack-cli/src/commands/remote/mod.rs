@@ -7,7 +7,6 @@ mod pool;
 mod render;
 mod start;
 
-use std::ffi::OsString;
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,7 +15,6 @@ use std::time::Duration;
 use amplihack_agent::PermissionLevel;
 use amplihack_config::env::Env;
 use amplihack_config::secret::Secret;
-use amplihack_remote::far::{RunnerRequest, serve_verb};
 use amplihack_remote::{Client, KillOptions, ListOptions, RemoteError, Session, StatusOptions};
 use amplihack_sys as sys;
 use serde_json::json;
@@ -31,9 +29,6 @@ use crate::ui::{self, CommandFailure, json_line};
 
 /// Runs the command and returns the exit code.
 pub(crate) fn run_remote_command(command: RemoteCommand, env: &Env) -> Result<u8, CommandFailure> {
-    if let RemoteCommand::Runner { words } = &command {
-        return serve_runner(words, env);
-    }
     let mut client = Client::new(env, &current_dir()?)?;
     client.program = sys::own_file().ok();
     match command {
@@ -50,18 +45,7 @@ pub(crate) fn run_remote_command(command: RemoteCommand, env: &Env) -> Result<u8
         RemoteCommand::Pool(PoolCommand::Drain(args)) => pool::drain_machine(&client, args),
         RemoteCommand::Pool(PoolCommand::Gc(args)) => pool::release_idle(&client, args),
         RemoteCommand::Doctor(args) => doctor::run_remote_doctor(client, args),
-        RemoteCommand::Runner { words } => serve_runner(&words, env),
     }
-}
-
-/// Serves the far side's protocol, whatever is configured here.
-fn serve_runner(words: &[OsString], env: &Env) -> Result<u8, CommandFailure> {
-    let program = sys::own_file()
-        .map_err(|error| CommandFailure::from_io_error("the program that runs cannot be found", &error))?;
-    let version = words.first().cloned().unwrap_or_default();
-    let again = [program.into_os_string(), "remote".into(), "runner".into(), version];
-    let request = RunnerRequest { again: &again, words, env };
-    Ok(serve_verb(&request, &mut io::stdin(), &mut io::stdout(), &mut io::stderr()))
 }
 
 /// Runs `future` to its end, or until this process is told to end: then what it holds is dropped, and the state file says the rest.

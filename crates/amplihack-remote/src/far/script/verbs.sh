@@ -30,8 +30,6 @@ case $verb in
 run) run "$@" ;;
 program) program "$@" ;;
 task) task "$@" ;;
-# For a runner that is another program.
-tree) need_session "${1-}" && cd "$sessions/$1" && tree "$1" 2>&1 ;;
 *)
   # What a login said before this is none of the answer.
   echo 'amplihack-runner 1'
