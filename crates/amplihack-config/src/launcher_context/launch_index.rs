@@ -43,7 +43,9 @@ pub(super) fn enter_launch(home: &Path, id: &SessionId, context: &SessionContext
 /// Removes the launch `id`, and what is empty after it.
 pub(super) fn remove_launch(home: &Path, id: &SessionId, context: &SessionContext) {
     let launcher_directory = launcher_directory(home, context.pid, context.start_time);
+    // One that stays is swept, since its launch has no file.
     let _ = fs::remove_file(launcher_directory.join(id.as_str()));
+    // Gone only if they are empty.
     let _ = fs::remove_dir(&launcher_directory).and_then(|()| fs::remove_dir(index_directory(home)));
 }
 
@@ -53,12 +55,14 @@ pub fn sweep_index(home: &Path) {
         for entry in list_entries(&launcher) {
             let id = entry.file_name().and_then(|name| SessionId::parse(name.to_str()?).ok());
             if id.is_none_or(|id| !SessionContext::path(home, &id).exists()) {
+                // One that stays is swept the next time.
                 let _ = fs::remove_file(&entry);
             }
         }
+        // Gone only if it is empty, as the index itself.
         let _ = fs::remove_dir(&launcher);
     }
-    // Gone only if it is empty.
+    // As above.
     let _ = fs::remove_dir(index_directory(home));
 }
 
