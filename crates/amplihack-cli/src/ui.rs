@@ -206,9 +206,10 @@ impl AgentPrinter {
         Self { chunks, writer }
     }
 
-    /// Takes a chunk. What comes after a failure is nobody's any more.
+    /// Takes a chunk.
     pub(crate) fn print(&self, bytes: &[u8]) {
         if !bytes.is_empty() {
+            // What comes after a failure is nobody's any more.
             let _ = self.chunks.send(bytes.to_vec());
         }
     }

@@ -1,11 +1,11 @@
 //! Texts of others, fit to be shown: without secrets, and with nothing in them that hides or disturbs.
 
 use std::borrow::Cow;
-use std::fmt::Write as _;
 
 use amplihack_agent::event::EventJson;
 use amplihack_config::secret::{REDACTED, is_secret_name};
 use amplihack_secrets::redact_credentials;
+use amplihack_sys::push_text;
 use serde_json::Value;
 
 /// The most that is shown of one text, in bytes. The journal has all of it.
@@ -108,7 +108,7 @@ impl TextCleaner {
         let shown = &text[..text.floor_char_boundary(MOST)];
         let mut out = make_visible(shown);
         if shown.len() < text.len() {
-            let _ = write!(out, "\n[{} more bytes are in the journal]", text.len() - shown.len());
+            push_text!(out, "\n[{} more bytes are in the journal]", text.len() - shown.len());
         }
         CleanText(out)
     }
@@ -123,7 +123,7 @@ pub fn make_visible(text: &str) -> String {
             '\n' | '\t' => out.push(c),
             '\r' if rest.peek() == Some(&'\n') => {}
             _ if c.is_control() || is_deceptive(c) => {
-                let _ = write!(out, "[U+{:04X}]", u32::from(c));
+                push_text!(out, "[U+{:04X}]", u32::from(c));
             }
             _ => out.push(c),
         }

@@ -196,6 +196,7 @@ fn write_reply(reply: &HookReply, code: Option<AnswerCode>) -> u8 {
         Err(_) if code.is_none() && reply.stdout.is_empty() => reply.code,
         // An object that did not arrive cannot stop the call, so the code has to, and words with it.
         Err(_) => {
+            // The code says it without them.
             let _ = io::stderr().write_all(UNHEARD.as_bytes());
             2
         }
@@ -209,6 +210,7 @@ fn write_answer(answer: &[u8], is_registered: bool) -> io::Result<()> {
     }
     let mut stdout = io::stdout().lock();
     if amplihack_sys::sabotage::is_active("copilot-single-payload") {
+        // A fault, which nothing shipped has.
         let _ = stdout.write_all(answer);
     }
     stdout.write_all(answer)?;

@@ -5,11 +5,12 @@
 mod listing;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::{self, Write as _};
+use std::fmt;
 use std::path::Path;
 
 use amplihack_config::git::{answer_path, path_of};
 use amplihack_config::launcher_context::RELATIVE_PATH;
+use amplihack_sys::push_line;
 use serde::{Deserialize, Serialize};
 
 use crate::error::AutoError;
@@ -399,9 +400,9 @@ async fn own_commits(
     let said = processes.run_git_with_input("look at the commits", root, &[], check, asked).await?;
     // A name that is none is "… missing".
     for commit in String::from_utf8_lossy(&said).lines().filter_map(|line| line.strip_prefix("commit ")) {
-        let _ = writeln!(named, "{commit}");
+        push_line!(named, "{commit}");
     }
-    let _ = writeln!(named, "^{}", own.start);
+    push_line!(named, "^{}", own.start);
     let exclude = format!("--exclude={branch}");
     let args = [
         "rev-list",

@@ -1,6 +1,6 @@
 //! Prompts of the agent, turn by turn. Texts of the user and of commands are data in them, between lines that say so.
 
-use std::fmt::Write;
+use amplihack_sys::push_text;
 
 use crate::claim::MARK;
 use crate::turns::TurnPhase;
@@ -106,7 +106,7 @@ pub fn compose_prompt(parts: &PromptParts<'_>) -> String {
             "\nEnd your answer with one line, exactly in this form:\n{MARK} {{\"status\": \"done\", \"summary\": \"…\", \"changes\": true}}\n"
         )
     };
-    let _ = write!(
+    push_text!(
         out,
         "{form}status: done, if everything that the task asks for is done and you have seen it; working, if there is more to do; \
          blocked, if only a person can help.\nchanges: whether the task asks for changes to files."
@@ -116,7 +116,7 @@ pub fn compose_prompt(parts: &PromptParts<'_>) -> String {
 
 /// Adds `text` between lines that say what it is.
 fn quote_text(out: &mut String, what: &str, text: &str) {
-    let _ = write!(out, "\n{what}:\n<<<\n{}\n>>>\n", text.strip_suffix('\n').unwrap_or(text));
+    push_text!(out, "\n{what}:\n<<<\n{}\n>>>\n", text.strip_suffix('\n').unwrap_or(text));
 }
 
 /// `text`, or its beginning and its end where it is longer than `most` bytes. What comes out is not, unless `most` has no room for the words

@@ -226,6 +226,7 @@ impl SnapshotStore {
             .await?;
         let read = BufReader::new(File::open(&list).map_err(AutoError::for_path(&list))?);
         let fields = read.split(0).collect::<Result<_, _>>().map_err(AutoError::for_path(&list))?;
+        // The next list replaces one that stays.
         let _ = std::fs::remove_file(&list);
         Ok(fields)
     }
@@ -240,6 +241,7 @@ impl SnapshotStore {
         // What stays costs room and nothing else.
         let _ = std::fs::remove_file(&self.index);
         if !keep && self.objects != self.alternates {
+            // As above.
             let _ = std::fs::remove_dir_all(&self.objects);
         }
     }

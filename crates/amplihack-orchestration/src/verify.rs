@@ -4,10 +4,10 @@ mod baseline;
 mod copy;
 mod own_files;
 
-use std::fmt::Write;
 use std::path::Path;
 use std::time::Duration;
 
+use amplihack_sys::push_line;
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
@@ -71,9 +71,9 @@ impl WorkVerification {
         let mut out = String::new();
         for check in self.failed_checks() {
             if check.is_command() {
-                let _ = writeln!(out, "{} failed:", check.what);
+                push_line!(out, "{} failed:", check.what);
             }
-            let _ = writeln!(out, "{}", check.found.trim_end());
+            push_line!(out, "{}", check.found.trim_end());
         }
         out
     }

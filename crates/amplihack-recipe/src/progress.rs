@@ -1,13 +1,13 @@
 //! The progress that a run shows. Everything shown is in the journal before.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use amplihack_sys::push_line;
 use serde_json::{Value, json};
 
 use crate::journal::RecipeRunEntry;
@@ -48,37 +48,35 @@ impl ProgressLines {
     pub fn render_entry(&mut self, entry: &RecipeRunEntry) -> String {
         self.steps.note_entry(entry);
         let mut text = String::new();
-        // Writing to a string cannot fail.
-        let _ = match entry {
+        match entry {
             RecipeRunEntry::Begin { step, kind, .. } if self.all => match kind.as_str() {
-                "agent" => writeln!(text, "▶ {step} [agent — {}]", self.agent),
-                "recipe" => writeln!(text, "▶ {step} [sub-recipe]"),
-                _ => writeln!(text, "▶ {step}"),
+                "agent" => push_line!(text, "▶ {step} [agent — {}]", self.agent),
+                "recipe" => push_line!(text, "▶ {step} [sub-recipe]"),
+                _ => push_line!(text, "▶ {step}"),
             },
             RecipeRunEntry::End { result, .. } if self.all => {
                 let took = result.duration.unwrap_or_default();
-                let _ = writeln!(text, "  {} {} ({took:.1}s)", status_mark(result.status), result.step_id);
+                push_line!(text, "  {} {} ({took:.1}s)", status_mark(result.status), result.step_id);
                 let failed = result.status == StepResultStatus::Failed;
                 for line in result.error.lines().take(if failed { 12 } else { 0 }) {
-                    let _ = writeln!(text, "    {line}");
+                    push_line!(text, "    {line}");
                 }
-                Ok(())
             }
             RecipeRunEntry::Launch { path, again: Some(why), pause, .. } => {
                 let pause = pause.unwrap_or_default();
-                writeln!(text, "  ↻ {}: {why}, in {pause:.0} s", self.steps.step_name(path))
+                push_line!(text, "  ↻ {}: {why}, in {pause:.0} s", self.steps.step_name(path));
             }
             RecipeRunEntry::Session { path, agent, session } if self.all => {
-                writeln!(text, "    {}: {agent}, session {session}", self.steps.step_name(path))
+                push_line!(text, "    {}: {agent}, session {session}", self.steps.step_name(path));
             }
             RecipeRunEntry::Warning { path, message } if self.all => {
-                writeln!(text, "  ! {}: {message}", self.steps.step_name(path))
+                push_line!(text, "  ! {}: {message}", self.steps.step_name(path));
             }
             RecipeRunEntry::Warning { path, message } => {
-                writeln!(text, "warning: {}: {message}", self.steps.step_name(path))
+                push_line!(text, "warning: {}: {message}", self.steps.step_name(path));
             }
-            _ => Ok(()),
-        };
+            _ => {}
+        }
         text
     }
 }

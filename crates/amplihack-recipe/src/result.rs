@@ -1,8 +1,8 @@
 //! The result of a run for programs, and its report for people.
 
-use std::fmt::Write as _;
 use std::sync::Arc;
 
+use amplihack_sys::push_line;
 use serde::ser::SerializeMap as _;
 use serde::{Deserialize, Serialize, Serializer};
 
@@ -191,10 +191,9 @@ pub fn render_report(name: &str, success: bool, steps: &[StepResult], duration: 
     let mut text = format!("Recipe '{name}': {word} ({duration:.1}s)\n");
     for step in steps {
         let took = step.duration.unwrap_or_default();
-        // Writing to a string cannot fail.
-        let _ = writeln!(text, "  [{}] {} ({took:.1}s)", step.status.name(), step.step_id);
+        push_line!(text, "  [{}] {} ({took:.1}s)", step.status.name(), step.step_id);
         if !step.error.is_empty() {
-            let _ = writeln!(text, "    error: {}", step.error.replace('\n', "\n    "));
+            push_line!(text, "    error: {}", step.error.replace('\n', "\n    "));
         }
     }
     text

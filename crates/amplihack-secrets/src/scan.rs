@@ -1,9 +1,9 @@
 //! Files that are about to leave the machine: what in them must not.
 
 use std::borrow::Cow;
-use std::fmt::Write as _;
 
 use amplihack_sys::hex::to_hex;
+use amplihack_sys::push_text;
 use sha2::{Digest, Sha256};
 
 use super::{CredentialRule, FoundCredential, SearchStrictness, search_text};
@@ -104,7 +104,7 @@ fn mask_credential(rule: CredentialRule, value: &[u8]) -> String {
     if rule.is_provider() && value.len() >= 20 {
         shown.extend(value[..4].iter().filter(|byte| byte.is_ascii_graphic()).map(|&byte| char::from(byte)));
     }
-    let _ = write!(shown, "… ({} bytes)", value.len());
+    push_text!(shown, "… ({} bytes)", value.len());
     shown
 }
 

@@ -201,7 +201,15 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         std::fs::create_dir(dir.path().join("d")).unwrap();
         let traced = std::process::Command::new("strace")
-            .args(["-f", "-qq", "-y", "-e", "trace=fsync,fdatasync,rename,renameat,renameat2", "-o", "../calls"])
+            .args([
+                "-f",
+                "-qq",
+                "-y",
+                "-e",
+                "trace=fsync,fdatasync,rename,renameat,renameat2",
+                "-o",
+                "../calls",
+            ])
             .arg(std::env::current_exe().unwrap())
             .args(["--exact", "fs::tests::writes_for_the_machine", "--ignored", "--test-threads=1"])
             .current_dir(dir.path().join("d"))

@@ -1,7 +1,8 @@
 //! Bytes as text: digests, and names that nobody else takes.
 
-use std::fmt::Write as _;
 use std::io;
+
+use crate::push_text;
 
 use rustix::rand::{GetRandomFlags, getrandom};
 
@@ -10,8 +11,7 @@ pub fn to_hex(bytes: impl AsRef<[u8]>) -> String {
     let bytes = bytes.as_ref();
     let mut text = String::with_capacity(bytes.len() * 2);
     for byte in bytes {
-        // Writing to a string does not fail.
-        let _ = write!(text, "{byte:02x}");
+        push_text!(text, "{byte:02x}");
     }
     text
 }

@@ -46,6 +46,7 @@ pub fn install_latch() -> io::Result<()> {
         // SAFETY: the handler touches two atomics and nothing else: it allocates nothing, takes no lock and cannot panic.
         unsafe {
             signal_hook_registry::register(number, move || {
+                // Another may have been first.
                 let _ = FIRST.compare_exchange(0, number, Ordering::SeqCst, Ordering::SeqCst);
                 count.fetch_add(1, Ordering::SeqCst);
             })?;

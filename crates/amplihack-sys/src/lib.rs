@@ -32,6 +32,7 @@ pub mod sabotage;
 mod signal;
 mod stack;
 mod terminal;
+pub mod text;
 mod work;
 
 pub use capture::{ProgramOutput, capture_fed, capture_output};

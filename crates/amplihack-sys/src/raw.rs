@@ -141,6 +141,7 @@ pub(super) fn open_file(directory: RawFd, path: &CStr, flags: c_int) -> Result<R
 }
 
 pub(super) fn close_file(raw: RawFd) {
+    // It is closed even where an error is reported.
     let _ = call_checked(libc::SYS_close, [as_argument(raw), 0, 0, 0, 0]);
 }
 
@@ -162,6 +163,7 @@ pub(super) fn duplicate_file(from: RawFd, to: RawFd) -> Result<(), c_int> {
 }
 
 pub(super) fn do_not_block(raw: RawFd) {
+    // Only a descriptor that is not open would be refused.
     let _ = call_checked(
         libc::SYS_fcntl,
         [as_argument(raw), as_argument(libc::F_SETFL), as_argument(libc::O_NONBLOCK), 0, 0],
@@ -170,6 +172,7 @@ pub(super) fn do_not_block(raw: RawFd) {
 
 pub(super) fn rename_file(directory: RawFd, from: &CStr, to: &CStr) {
     let directory = as_argument(directory);
+    // Without the new name the record is unfinished, which its readers know.
     let _ = call_checked(
         libc::SYS_renameat2,
         [directory, from.as_ptr() as usize, directory, to.as_ptr() as usize, 0],
@@ -184,6 +187,7 @@ pub(super) fn change_directory(path: &CStr) -> Result<(), c_int> {
 pub(super) fn poll_files(polled: &mut [libc::pollfd], timeout: Option<u32>) {
     let time = timeout.map(|timeout| [i64::from(timeout / 1000), i64::from(timeout % 1000) * 1_000_000]);
     let time = time.as_ref().map_or(0, |time| time.as_ptr() as usize);
+    // Callers look at all of `polled` after an interrupt too.
     let _ = call_checked(libc::SYS_ppoll, [polled.as_mut_ptr() as usize, polled.len(), time, 0, 0]);
 }
 
@@ -200,6 +204,7 @@ pub(super) fn signal_descriptor(mask: SignalMask) -> Result<RawFd, c_int> {
 pub(super) fn block_signals(mask: SignalMask) -> SignalMask {
     let mut before: SignalMask = 0;
     let how = as_argument(libc::SIG_SETMASK);
+    // No mask is refused.
     let _ = call_checked(
         libc::SYS_rt_sigprocmask,
         [how, &raw const mask as usize, &raw mut before as usize, size_of::<SignalMask>(), 0],
@@ -221,6 +226,7 @@ pub(super) fn default_actions() {
 }
 
 pub(super) fn send_signal(pid: c_int, signal: c_int) {
+    // Who has ended needs no signal.
     let _ = call_checked(libc::SYS_kill, [as_argument(pid), as_argument(signal), 0, 0, 0]);
 }
 
@@ -275,6 +281,7 @@ pub(super) unsafe fn execute_program(
 /// Ends this process, and leaves the memory alone.
 pub(super) fn exit_process(code: c_int) -> ! {
     loop {
+        // It does not return.
         let _ = call_checked(libc::SYS_exit_group, [as_argument(code), 0, 0, 0, 0]);
     }
 }
@@ -282,6 +289,7 @@ pub(super) fn exit_process(code: c_int) -> ! {
 /// Milliseconds of a clock that only goes on.
 pub(super) fn clock_millis() -> i64 {
     let mut time = [0_i64; 2];
+    // Every Linux has this clock.
     let _ = call_checked(
         libc::SYS_clock_gettime,
         [as_argument(libc::CLOCK_MONOTONIC), time.as_mut_ptr() as usize, 0, 0, 0],

@@ -1,9 +1,10 @@
 //! The shell script of a fake: it notes down how it was called, then plays its reply from files.
 
-use std::fmt::Write as _;
 use std::io;
 use std::path::Path;
 use std::time::Duration;
+
+use amplihack_sys::{push_line, push_text};
 
 use super::reply::{FakeReply, ReplyStep};
 
@@ -31,7 +32,7 @@ pub(super) fn write_script(
     runs: &[FakeReply],
 ) -> io::Result<String> {
     let mut script = format!("#!/bin/sh\nD={}\n", quote_word(&dir.to_string_lossy()));
-    let _ = write!(
+    push_text!(
         script,
         "case \" $* \" in *' --version '*) printf '%s\\n' {}; exit 0;; esac\n{NOTE}",
         quote_word(&format!("{version} (fake)"))
@@ -39,7 +40,7 @@ pub(super) fn write_script(
     let mut data = ScriptData { dir: &dir.join("data"), count: 0 };
     script.push_str("case \" $* \" in\n");
     for (words, reply) in commands {
-        let _ = write!(
+        push_text!(
             script,
             "*{}*)\n{};;\n",
             quote_word(&format!(" {} ", words.join(" "))),
@@ -48,9 +49,9 @@ pub(super) fn write_script(
     }
     script
         .push_str("esac\nr=1\nwhile ! command -p mkdir \"$D/runs/$r\" 2>/dev/null; do r=$((r + 1)); done\n");
-    let _ = writeln!(script, "[ $r -le {0} ] || r={0}\ncase $r in", runs.len());
+    push_line!(script, "[ $r -le {0} ] || r={0}\ncase $r in", runs.len());
     for (at, reply) in runs.iter().enumerate() {
-        let _ = write!(script, "{})\n{};;\n", at + 1, data.play_commands(reply)?);
+        push_text!(script, "{})\n{};;\n", at + 1, data.play_commands(reply)?);
     }
     script.push_str("esac\n");
     Ok(script)

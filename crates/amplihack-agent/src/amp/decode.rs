@@ -51,11 +51,13 @@ impl AmpStream {
             StreamMessage::Result(message) => {
                 self.emit_run_end(&message.summary, message.cost_usd(), out);
                 let text = message.result.or_else(|| self.text.take());
+                // The first end holds.
                 let _ = self.said.get_or_insert(EndEvent::of_success(run_summary(&message.summary, text)));
             }
             StreamMessage::ErrorResult(message) => {
                 self.emit_run_end(&message.summary, message.cost_usd(), out);
                 let text = message.result.clone().or_else(|| self.text.take());
+                // The first end holds.
                 let _ = self.said.get_or_insert(failure_end(&message, run_summary(&message.summary, text)));
             }
             StreamMessage::Diagnostic(diagnostic) => {
@@ -137,6 +139,7 @@ impl Decode for AmpStream {
         if !self.started && PROFILE.asks_for_login(line) {
             // It waits for a person, who is not there.
             self.over = true;
+            // The first end holds.
             let _ = self.said.get_or_insert(EndEvent::bare_failure(FailKind::Auth, PROFILE.login_reason()));
         }
         let (before, started) = (out.len(), self.started);

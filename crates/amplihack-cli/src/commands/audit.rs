@@ -1,6 +1,5 @@
 //! `amplihack audit`: the record of what was asked and answered.
 
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -11,6 +10,7 @@ use amplihack_config::env::Env;
 use amplihack_hooks::once;
 use amplihack_hooks::once::PendingCall;
 use amplihack_sys::error::ExitKind;
+use amplihack_sys::{push_line, push_text};
 use amplihack_verdict::Decision;
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Value, json};
@@ -158,7 +158,7 @@ fn print_entries(entries: &[AuditEntry], ids: &AllowableCalls, json: bool) -> Re
     let mut out = String::new();
     for entry in entries {
         if json {
-            let _ = writeln!(out, "{}", ids.entry_json(entry));
+            push_line!(out, "{}", ids.entry_json(entry));
         } else {
             write_entry_lines(&mut out, entry, ids);
         }
@@ -201,23 +201,22 @@ impl AllowableCalls {
 
 fn write_entry_lines(out: &mut String, entry: &AuditEntry, ids: &AllowableCalls) {
     let data = &entry.data;
-    let _ =
-        write!(out, "{} {:<5}", entry.timestamp.strftime("%Y-%m-%d %H:%M:%S"), entry.decision.to_string());
+    push_text!(out, "{} {:<5}", entry.timestamp.strftime("%Y-%m-%d %H:%M:%S"), entry.decision.to_string());
     for part in [&entry.rule, &entry.host, &data.tool].into_iter().flatten() {
-        let _ = write!(out, " {}", part.escape_debug());
+        push_text!(out, " {}", part.escape_debug());
     }
     if let Some(command) = data.command.as_ref().or(data.error.as_ref()) {
-        let _ = write!(out, ": {}", command.escape_debug());
+        push_text!(out, ": {}", command.escape_debug());
     }
     if let Some(cwd) = &entry.cwd {
-        let _ = write!(out, " (in {})", cwd.escape_debug());
+        push_text!(out, " (in {})", cwd.escape_debug());
     }
     out.push('\n');
     if let Some(reason) = &data.reason {
-        let _ = writeln!(out, "    reason: {}", reason.escape_debug());
+        push_line!(out, "    reason: {}", reason.escape_debug());
     }
     if let Some(id) = ids.find_id(entry) {
-        let _ = writeln!(out, "    to allow it once: amplihack policy allow-once {id}");
+        push_line!(out, "    to allow it once: amplihack policy allow-once {id}");
     }
 }
 
@@ -257,17 +256,17 @@ fn intact_chain_text(report: &ChainReport) -> String {
     let mut out =
         format!("{}, {}: the chain is intact\n", count(report.files, "file"), count(report.lines, "line"));
     if report.torn > 0 {
-        let _ = writeln!(out, "{} left unfinished by a writer that was ended", count(report.torn, "line"));
+        push_line!(out, "{} left unfinished by a writer that was ended", count(report.torn, "line"));
     }
     if report.unlinked > 0 {
-        let _ = writeln!(
+        push_line!(
             out,
             "{} written without waiting for the lock: nothing shows what stood before",
             count(report.unlinked, "line")
         );
     }
     if report.unchained > 0 {
-        let _ = writeln!(
+        push_line!(
             out,
             "{} of the predecessor before the chain: nothing shows that they are as they were",
             count(report.unchained, "line")

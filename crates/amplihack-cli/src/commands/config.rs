@@ -1,12 +1,12 @@
 //! `amplihack config`: what is configured, and from where.
 
-use std::fmt::Write;
 use std::path::Path;
 
 use amplihack_config::env::Env;
 use amplihack_config::{LayeredConfig, record_trust};
 use amplihack_hooks::once;
 use amplihack_launcher::repository::{trust_repository, trust_root};
+use amplihack_sys::{push_line, push_text};
 use serde_json::json;
 
 use crate::cli::ConfigCommand;
@@ -73,11 +73,14 @@ fn show_config(env: &Env, origin: bool, as_json: bool) -> Result<u8, CommandFail
                 })
             })
             .collect();
-        let _ = writeln!(out, "{:#}", json!(entries));
+        push_line!(out, "{:#}", json!(entries));
     } else {
         for entry in &entries {
-            let _ = write!(out, "{} = {}", entry.key, entry.value);
-            let _ = if origin { writeln!(out, "  # {}", entry.origin) } else { writeln!(out) };
+            push_text!(out, "{} = {}", entry.key, entry.value);
+            if origin {
+                push_text!(out, "  # {}", entry.origin);
+            }
+            out.push('\n');
         }
     }
     ui::print_data(&out)?;

@@ -2,8 +2,6 @@
 
 mod hooks;
 
-use std::fmt::Write;
-
 use amplihack_agent::{AgentBinary, RowTrust};
 use amplihack_config::LayeredConfig;
 use amplihack_config::env::Env;
@@ -14,6 +12,7 @@ use amplihack_probe::drive::DriveError;
 use amplihack_probe::model::ModelServer;
 use amplihack_probe::prove;
 use amplihack_setup::doctor::{AgentChannels, DoctorReport, FoundAgent, ProbeSummary, examine_machine};
+use amplihack_sys::push_line;
 use serde_json::{Value, json};
 
 use crate::cli::LocalDoctorArgs;
@@ -98,66 +97,59 @@ fn report_tone(line: &str) -> TonedPart {
 fn as_text(report: &DoctorReport, env: &Env) -> String {
     let mut out = String::from("Agents\n");
     for agent in &report.agents {
-        let _ = match &agent.found {
-            Ok(found) => writeln!(out, "  {}: {}{}", agent.agent, found_text(found), guard_text(found)),
-            Err(hint) => writeln!(out, "  {}: not found; {hint}", agent.agent),
-        };
+        match &agent.found {
+            Ok(found) => push_line!(out, "  {}: {}{}", agent.agent, found_text(found), guard_text(found)),
+            Err(hint) => push_line!(out, "  {}: not found; {hint}", agent.agent),
+        }
     }
-    let _ = writeln!(out, "\nActive agent\n  {} ({})", report.resolved.agent, report.resolved.source);
+    push_line!(out, "\nActive agent\n  {} ({})", report.resolved.agent, report.resolved.source);
     if report.chosen.instead_of.is_some() {
-        let _ = writeln!(
-            out,
-            "  it is not installed: a launch that names no agent starts {}",
-            report.chosen.agent
-        );
+        push_line!(out, "  it is not installed: a launch that names no agent starts {}", report.chosen.agent);
     }
-    let _ = writeln!(out, "\nHooks");
+    push_line!(out, "\nHooks");
     out += &hooks::as_text(&report.hooks, env);
     delivery_text(&mut out, report, env);
-    let _ = writeln!(out, "\nTools");
+    push_line!(out, "\nTools");
     for tool in &report.tools {
-        let _ = writeln!(out, "  {}: {}", tool.name, tool.version.as_deref().unwrap_or("not found"));
+        push_line!(out, "  {}: {}", tool.name, tool.version.as_deref().unwrap_or("not found"));
     }
-    let _ = writeln!(out);
+    push_line!(out);
     for broken in &report.broken {
-        let _ = writeln!(out, "broken: {broken}");
+        push_line!(out, "broken: {broken}");
     }
     if report.agents.iter().all(|agent| agent.found.is_err()) {
-        let _ = writeln!(
-            out,
-            "no agent was found: install one of those above, then run `amplihack doctor` again"
-        );
+        push_line!(out, "no agent was found: install one of those above, then run `amplihack doctor` again");
     } else if report.broken.is_empty() {
-        let _ = writeln!(out, "nothing is broken");
+        push_line!(out, "nothing is broken");
     }
     out
 }
 
 fn delivery_text(out: &mut String, report: &DoctorReport, env: &Env) {
-    let _ = writeln!(out, "\nPrompt delivery");
-    let _ = writeln!(out, "  requested: {}", report.requested);
-    let _ = writeln!(out, "  auto threshold: {} bytes", report.auto_threshold);
+    push_line!(out, "\nPrompt delivery");
+    push_line!(out, "  requested: {}", report.requested);
+    push_line!(out, "  auto threshold: {} bytes", report.auto_threshold);
     if amplihack_sys::sabotage::is_active("delivery-doctor-raw-value") {
-        let _ = writeln!(out, "  value: {:?}", env.get("AMPLIHACK_PROMPT_DELIVERY"));
+        push_line!(out, "  value: {:?}", env.get("AMPLIHACK_PROMPT_DELIVERY"));
     }
     if amplihack_sys::sabotage::is_active("delivery-doctor-deterministic") {
-        let _ = writeln!(out, "  process: {}", std::process::id());
+        push_line!(out, "  process: {}", std::process::id());
     }
     for channels in &report.channels {
-        let _ = writeln!(out, "\n  {}", channels.agent);
+        push_line!(out, "\n  {}", channels.agent);
         channels_text(out, channels);
     }
 }
 
 fn channels_text(out: &mut String, channels: &AgentChannels) {
-    let _ = writeln!(out, "    capabilities: {}", mode_names(&channels.capabilities));
-    let _ = writeln!(out, "    note: {}", channels.note);
-    let _ = writeln!(out, "    effective for long prompt: {}", channels.effective);
+    push_line!(out, "    capabilities: {}", mode_names(&channels.capabilities));
+    push_line!(out, "    note: {}", channels.note);
+    push_line!(out, "    effective for long prompt: {}", channels.effective);
     if let Some(warning) = &channels.warning {
-        let _ = writeln!(out, "    warning: {warning}");
+        push_line!(out, "    warning: {warning}");
     }
     if channels.launch_rejects {
-        let _ = writeln!(out, "    launch: rejects explicit tempfile and stdin");
+        push_line!(out, "    launch: rejects explicit tempfile and stdin");
     }
 }
 

@@ -1,6 +1,5 @@
 //! `amplihack install`: the guard for sessions that are started without amplihack.
 
-use std::fmt::Write;
 use std::path::Path;
 
 use amplihack_agent::AgentBinary;
@@ -14,6 +13,7 @@ use amplihack_setup::install::{
     InstallReport, InstallRequest, InstallScope, RegistrationError, RegistrationTrial, TrialAnswer,
     display_path, found_agents, install_hooks, try_out,
 };
+use amplihack_sys::push_line;
 use serde_json::{Value, json};
 
 use crate::cli::{InstallArgs, ScopeArg};
@@ -40,6 +40,7 @@ pub(crate) fn run_install(args: &InstallArgs, env: &Env) -> Result<u8, CommandFa
             Ok(tried) => trials.push((*agent, tried)),
             Err(RegistrationError::Hooks(why @ HookError::NoHooks { .. })) => untried.push(why),
             Err(error) => {
+                // The first failure is the command's.
                 let _ = failed.get_or_insert(error);
             }
         }
@@ -95,15 +96,15 @@ pub(super) fn resolve_scope(
 pub(super) fn as_text(done: &[InstallReport], env: &Env) -> String {
     let mut out = String::new();
     for done in done {
-        let _ = writeln!(out, "{}", done.agent);
+        push_line!(out, "{}", done.agent);
         for (path, outcome) in &done.files {
-            let _ = writeln!(out, "  {}: {}", outcome.name(), display_path(path, env));
+            push_line!(out, "  {}: {}", outcome.name(), display_path(path, env));
         }
         for note in &done.notes {
-            let _ = writeln!(out, "  note: {note}");
+            push_line!(out, "  note: {note}");
         }
         if done.files.is_empty() && done.notes.is_empty() {
-            let _ = writeln!(out, "  nothing was installed");
+            push_line!(out, "  nothing was installed");
         }
     }
     out
@@ -127,19 +128,21 @@ pub(super) fn as_json(done: &[InstallReport]) -> Value {
 fn trials_text(trials: &[(AgentBinary, Vec<RegistrationTrial>)]) -> String {
     let mut out = String::new();
     for (agent, trials) in trials.iter().filter(|(_, trials)| !trials.is_empty()) {
-        let _ = writeln!(out, "\n{agent} answers");
+        push_line!(out, "\n{agent} answers");
         for trial in trials {
-            let _ = match &trial.forbidden {
-                Some(forbidden) => writeln!(
+            match &trial.forbidden {
+                Some(forbidden) => push_line!(
                     out,
                     "  {}: harmless call {}, forbidden call {}",
                     trial.event,
                     answer_word(&trial.harmless),
                     answer_word(forbidden)
                 ),
-                None if trial.harmless.object.is_null() => writeln!(out, "  {}: nothing to say", trial.event),
-                None => writeln!(out, "  {}: {}", trial.event, shorten_json(&trial.harmless.object)),
-            };
+                None if trial.harmless.object.is_null() => {
+                    push_line!(out, "  {}: nothing to say", trial.event);
+                }
+                None => push_line!(out, "  {}: {}", trial.event, shorten_json(&trial.harmless.object)),
+            }
         }
     }
     out

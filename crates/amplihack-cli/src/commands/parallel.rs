@@ -2,7 +2,6 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::fmt::Write;
 use std::path::Path;
 
 use amplihack_agent::AgentBinary;
@@ -15,6 +14,7 @@ use amplihack_orchestration::turns::VerificationResult;
 use amplihack_orchestration::{AutoError, AutoProgress, AutoRunSpec, AutoRunSummary, RunExtension};
 use amplihack_session::InterruptSignals;
 use amplihack_sys::error::ErrorExplanation;
+use amplihack_sys::{push_line, push_text};
 use serde_json::{Value, json};
 
 use super::auto::display::{ProgressDisplay, diff_size};
@@ -238,10 +238,10 @@ fn cut_unseen(file: &Path, parts: &[String]) -> CommandFailure {
     const SHOWN: usize = 8;
     let mut message = format!("{} looks like Markdown, and would be {} tasks:", file.display(), parts.len());
     for (number, part) in parts.iter().take(SHOWN).enumerate() {
-        let _ = write!(message, "\n  task {}: {}", number + 1, task_title(part));
+        push_text!(message, "\n  task {}: {}", number + 1, task_title(part));
     }
     if parts.len() > SHOWN {
-        let _ = write!(message, "\n  … and {} more", parts.len() - SHOWN);
+        push_text!(message, "\n  … and {} more", parts.len() - SHOWN);
     }
     CommandFailure::bad_usage(
         message,
@@ -318,12 +318,12 @@ impl TaskRow<'_> {
         let cost = summary.end.usage.cost_usd.map_or_else(|| "-".to_owned(), |cost| format!("${cost:.4}"));
         let mut out = format_row([&number.to_string(), &words, &end, &changed, check, &cost]);
         if !summary.end.is_success() {
-            let _ = writeln!(out, "      {}: {}", summary.agent, summary.end.reason());
+            push_line!(out, "      {}: {}", summary.agent, summary.end.reason());
         }
         if summary.worktree.is_some() {
-            let _ = writeln!(out, "      amplihack sessions merge {}", summary.id);
+            push_line!(out, "      amplihack sessions merge {}", summary.id);
         } else {
-            let _ = writeln!(out, "      amplihack sessions show {}", summary.id);
+            push_line!(out, "      amplihack sessions show {}", summary.id);
         }
         out
     }
@@ -357,7 +357,7 @@ fn render_table(rows: &[TaskRow<'_>], race: bool) -> String {
         let numbers: Vec<String> = tasks.iter().map(ToString::to_string).collect();
         let (last, others) =
             numbers.split_last().map_or(("", &[][..]), |(last, others)| (last.as_str(), others));
-        let _ = writeln!(out, "tasks {} and {last} both changed {}", others.join(", "), file.display());
+        push_line!(out, "tasks {} and {last} both changed {}", others.join(", "), file.display());
     }
     out
 }

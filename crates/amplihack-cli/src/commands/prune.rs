@@ -1,11 +1,11 @@
 //! Removal of the records of runs that ended long ago.
 
-use std::fmt::Write as _;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use amplihack_sys::lock::{FileLock, LockError};
+use amplihack_sys::push_line;
 use clap::Args;
 use jiff::{SignedDuration, Timestamp};
 
@@ -56,7 +56,7 @@ impl PruneArgs {
             let EndedRun { id, directory, .. } = run;
             match if self.dry_run { Ok(true) } else { remove_record(&directory) } {
                 Ok(true) => {
-                    let _ = writeln!(out, "{id}");
+                    push_line!(out, "{id}");
                 }
                 Ok(false) => {}
                 Err(error) => {

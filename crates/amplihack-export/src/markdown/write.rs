@@ -1,6 +1,8 @@
 //! Markdown being written: fixed markup, and texts of others in code, in table cells or escaped.
 
-use std::fmt::{Display, Write as _};
+use std::fmt::Display;
+
+use amplihack_sys::push_text;
 
 use crate::clean::CleanText;
 
@@ -17,15 +19,14 @@ impl MarkdownText {
 
     /// A number, a time or a word of our own.
     pub(super) fn push_value(&mut self, value: impl Display) -> &mut Self {
-        // Writing to a string does not fail.
-        let _ = write!(self.0, "{value}");
+        push_text!(self.0, "{value}");
         self
     }
 
     /// A text in a fence that none of its lines ends. Lists before it are ended by the empty line.
     pub(super) fn push_fence(&mut self, language: &'static str, text: &CleanText) -> &mut Self {
         let fence = "`".repeat(longest_run(text.as_str()).max(2) + 1);
-        let _ = write!(self.0, "\n{fence}{language}\n{}\n{fence}\n", text.as_str().trim_end_matches('\n'));
+        push_text!(self.0, "\n{fence}{language}\n{}\n{fence}\n", text.as_str().trim_end_matches('\n'));
         self
     }
 
@@ -51,9 +52,7 @@ impl MarkdownText {
             match c {
                 '\n' | '\t' => self.0.push(' '),
                 // Markdown is read within HTML's lines too.
-                c if c.is_ascii_punctuation() => {
-                    let _ = write!(self.0, "&#{};", u32::from(c));
-                }
+                c if c.is_ascii_punctuation() => push_text!(self.0, "&#{};", u32::from(c)),
                 c => self.0.push(c),
             }
         }

@@ -85,11 +85,12 @@ impl ContinuationLocks {
 
     /// Takes this session's lock away. What another session owns is never named here.
     pub(super) fn release_lock(&self, name: &str) {
-        for file in [ACTIVE, GOAL, MESSAGE, PROMPT] {
+        let count = self.0.join(name).join(COUNT);
+        for file in [ACTIVE, GOAL, MESSAGE, PROMPT].map(|file| self.0.join(file)).iter().chain([&count]) {
             // A lock that cannot be removed holds nobody longer: its count is at its bound, or it is stale.
-            let _ = std::fs::remove_file(self.0.join(file));
+            let _ = std::fs::remove_file(file);
         }
-        let _ = std::fs::remove_file(self.0.join(name).join(COUNT));
+        // Gone only if it is empty.
         let _ = std::fs::remove_dir(self.0.join(name));
     }
 }

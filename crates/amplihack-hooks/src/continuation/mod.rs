@@ -38,10 +38,11 @@ fn counted_mark(call: &HookCall, session: &str, env: &Env) -> Option<PathBuf> {
     Some(env.amplihack_home().filter(|_| twice)?.join("hook-sessions").join(format!("{session}.counted")))
 }
 
-/// Without the mark a stop counts twice, and the lock is released earlier.
+/// Marks a stop as counted.
 fn write_mark(mark: &Path) {
     let made = mark.parent().is_some_and(|directory| create_private_dir(directory).is_ok());
     if made {
+        // Without the mark a stop counts twice, and the lock is released earlier.
         let _ = write_atomic(mark, b"", 0o600, WriteDurability::Process);
     }
 }

@@ -1,7 +1,6 @@
 //! Codex's rules: `prefix_rule` over the words of a command.
 
-use std::fmt::Write as _;
-
+use amplihack_sys::push_line;
 use amplihack_verdict::Decision;
 
 use super::call::PermissionCall;
@@ -31,11 +30,11 @@ fn render_codex_rules(rules: &[NativeRule]) -> String {
         String::from("# Made by `amplihack policy export --agent codex`; a second wall behind the hooks.\n");
     for rule in rules {
         let decision = if rule.decision == Decision::Deny { "forbidden" } else { "prompt" };
-        // Writing to a string does not fail.
-        let _ = writeln!(
+        push_line!(
             text,
             "prefix_rule(pattern = {}, decision = \"{decision}\", justification = \"amplihack: {}\")",
-            rule.pattern, rule.rule
+            rule.pattern,
+            rule.rule
         );
     }
     text

@@ -1,8 +1,8 @@
 //! Copilot's `--deny-tool` patterns: `shell(words:*)`, `write(path)`, `url(address)`. It has no way to ask.
 
-use std::fmt::Write as _;
 use std::path::Path;
 
+use amplihack_sys::push_line;
 use amplihack_verdict::Decision;
 
 use super::call::{PermissionCall, begins_with_words};
@@ -43,8 +43,7 @@ fn shell_pattern(words: &[String], end: &str) -> Vec<String> {
 
 fn render_copilot_arguments(rules: &[NativeRule]) -> String {
     rules.iter().fold(String::new(), |mut text, rule| {
-        // Writing to a string does not fail.
-        let _ = writeln!(text, "--deny-tool={}", rule.pattern);
+        push_line!(text, "--deny-tool={}", rule.pattern);
         text
     })
 }

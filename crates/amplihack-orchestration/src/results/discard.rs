@@ -121,6 +121,7 @@ impl RunResults<'_> {
         if tree.path.is_dir() {
             let snapshots =
                 crate::snapshots::SnapshotStore::open(self.processes, &tree.path, &self.scratch).await?;
+            // There need not be one, and git would compare it with the files.
             let _ = std::fs::remove_file(self.scratch.join("index"));
             if let Some(snapshots) = snapshots {
                 let captured = self.capture_with(tree, snapshots.in_repository()).await?;

@@ -1,6 +1,6 @@
 //! Scenario and run in the first part of a request path: `/<scenario>~<run>/<what the client adds>`.
 
-use std::fmt::Write;
+use amplihack_sys::push_text;
 
 use super::script::ModelScenario;
 
@@ -20,8 +20,7 @@ pub(crate) fn base_path(scenario: ModelScenario, run: &str) -> String {
         if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.') {
             path.push(byte.into());
         } else {
-            // Writing to a string cannot fail.
-            let _ = write!(path, "%{byte:02X}");
+            push_text!(path, "%{byte:02X}");
         }
     }
     path

@@ -1,9 +1,8 @@
 //! A plan in words, for `--explain`.
 
-use std::fmt::Write as _;
-
 use crate::model::{Recipe, RecipeStep, StepKind};
 use crate::plan::Plan;
+use amplihack_sys::{push_line, push_text};
 
 /// Describes a plan: the recipe's head, its values, its steps in order, and the recipes below it.
 pub fn describe_plan(plan: &Plan) -> String {
@@ -56,12 +55,12 @@ fn describe_step(step: &RecipeStep) -> String {
     let mut out = format!("{} [{}]", step.id, step.kind.name());
     match &step.kind {
         StepKind::Agent { agent: Some(name), .. } | StepKind::Recipe { recipe: Some(name), .. } => {
-            let _ = write!(out, " {}", name.value);
+            push_text!(out, " {}", name.value);
         }
         _ => {}
     }
     if let Some(name) = &step.output {
-        let _ = write!(out, " → {name}");
+        push_text!(out, " → {name}");
     }
     let flags = [
         (step.parse_json_required, "json required".to_owned()),
@@ -76,13 +75,13 @@ fn describe_step(step: &RecipeStep) -> String {
     ];
     let flags: Vec<String> = flags.into_iter().filter(|(on, _)| *on).map(|(_, text)| text).collect();
     if !flags.is_empty() {
-        let _ = write!(out, " ({})", flags.join(", "));
+        push_text!(out, " ({})", flags.join(", "));
     }
     out
 }
 
 fn write_line(out: &mut String, text: std::fmt::Arguments<'_>) {
-    let _ = writeln!(out, "{text}");
+    push_line!(out, "{text}");
 }
 
 fn one_line(text: &str) -> String {

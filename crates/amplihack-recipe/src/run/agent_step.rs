@@ -2,7 +2,6 @@
 
 use std::cell::OnceCell;
 use std::ffi::OsString;
-use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -26,6 +25,7 @@ use amplihack_session::journal::JournaledRun;
 use amplihack_session::step::StepProgram;
 use amplihack_session::{Deadlines, EndEvidence, RunEnd, RunError};
 use amplihack_sys::Signal;
+use amplihack_sys::push_text;
 use jiff::Timestamp;
 use tokio::sync::watch;
 
@@ -223,8 +223,7 @@ fn answer_from_output(
             [("stdout", text_tail(&end.output, 2000)), ("stderr", text_tail(&end.error, 4000))]
         {
             if !said.trim().is_empty() {
-                // Writing to a string cannot fail.
-                let _ = write!(text, "\n--- {name} (tail) ---\n{}", said.trim_end());
+                push_text!(text, "\n--- {name} (tail) ---\n{}", said.trim_end());
             }
         }
         text
@@ -453,7 +452,7 @@ fn answer_from_end(own: &StepLaunchConfig, mut run: RunEnd, session: &str) -> Ag
         let reason = run.reason();
         let mut text = format!("agent step failed: {} {}: {timed_out}{reason}", own.agent, run.name());
         if !said.is_empty() && !reason.contains(said) {
-            let _ = write!(text, "\n--- stderr (tail) ---\n{said}");
+            push_text!(text, "\n--- stderr (tail) ---\n{said}");
         }
         text
     });

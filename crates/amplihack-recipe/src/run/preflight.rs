@@ -1,10 +1,10 @@
 //! The checks on a recipe's values before the first step.
 
 use amplihack_config::repository::repository_root;
-use std::fmt::Write as _;
 use std::path::Path;
 
 use amplihack_config::env::Env;
+use amplihack_sys::push_line;
 
 use crate::context::RecipeContext;
 use crate::model::{ContextCheck, Recipe};
@@ -45,8 +45,7 @@ pub(crate) fn preflight_faults(
     }
     let mut text = format!("pre-flight validation failed for '{}'\n", recipe.name);
     for fault in faults {
-        // Writing to a string cannot fail.
-        let _ = writeln!(text, "  ✗ {fault}");
+        push_line!(text, "  ✗ {fault}");
     }
     Some(text + "give these values with --set (or -c) and try again")
 }

@@ -1,8 +1,9 @@
 //! The delivery of values to a script: small ones in its environment, large ones in a file that it reads.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::io::{self, Write};
+
+use amplihack_sys::push_text;
 
 use super::PlaceholderUse;
 use super::names::{NUMBER, VARIABLE};
@@ -95,8 +96,7 @@ impl RecipeScriptDelivery {
         let mut text = format!("unset -v {};{{ ", names.join(" "));
         for (number, name) in names.iter().enumerate() {
             let and = if number == 0 { "" } else { " && " };
-            // Writing to a string cannot fail.
-            let _ = write!(text, "{and}IFS= read -r -d '' {name}");
+            push_text!(text, "{and}IFS= read -r -d '' {name}");
         }
         prepared.text = format!("{text}; }} <\"${{{VALUES}}}\" || exit 1;unset -v {VALUES};{script}");
         prepared

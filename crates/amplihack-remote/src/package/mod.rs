@@ -11,12 +11,12 @@ pub(crate) mod repository;
 mod scan;
 
 use std::collections::HashSet;
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use amplihack_config::env::Env;
 use amplihack_secrets::AllowedSecrets;
 use amplihack_sys::fs::{create_private_dir, read_regular};
+use amplihack_sys::push_text;
 
 pub use changes::LeftOut;
 pub use digest::PackageArtifact;
@@ -216,11 +216,11 @@ async fn secrets_error(
     let mut fingerprints = Vec::new();
     for (mut finding, object) in named {
         finding.commit = object.and_then(|object| origins.get(&object).cloned());
-        let _ = write!(message, "\n  {finding}");
+        push_text!(message, "\n  {finding}");
         fingerprints.push(finding.fingerprint);
     }
     if count > NAMED_FINDINGS {
-        let _ = write!(message, "\n  and {} more", count - NAMED_FINDINGS);
+        push_text!(message, "\n  and {} more", count - NAMED_FINDINGS);
     }
     let file = match allow_file(repository) {
         Some(_) if !options.trusted => {
@@ -271,7 +271,7 @@ async fn too_large(
     let mut message =
         format!("it would be more than {}; the biggest files are", format_mebibytes(options.cap));
     for (_, line) in files.iter().take(NAMED_FILES) {
-        let _ = write!(message, "\n  {line}");
+        push_text!(message, "\n  {line}");
     }
     ErrorContext::new(message)
         .with_fact("reason", "too_large")

@@ -45,6 +45,28 @@ fn read(path: &Path) -> String {
     std::fs::read_to_string(amplihack_testkit::workspace().join(path)).expect("a tracked file is there")
 }
 
+#[test]
+fn results_are_dropped_for_a_reason() {
+    let mut found = 0;
+    let mut bare = Vec::new();
+    let is_product = |source: &&Source| {
+        let name = source.path.to_string_lossy();
+        source.ships() && !name.ends_with("_tests.rs") && !name.contains("/examples/")
+    };
+    for source in sources().iter().filter(is_product) {
+        let lines: Vec<&str> = source.text.lines().collect();
+        for (index, _) in source.code.lines().enumerate().filter(|(_, line)| line.contains("let _ =")) {
+            found += 1;
+            let above = index.checked_sub(1).and_then(|above| lines.get(above)).unwrap_or(&"");
+            if !lines[index].contains("//") && !above.trim_start().starts_with("//") {
+                bare.push(format!("{}:{}: {}", source.path.display(), index + 1, lines[index].trim()));
+            }
+        }
+    }
+    assert!(found > 20, "the search finds only {found}");
+    none("a result is dropped, and no comment beside it says why", bare);
+}
+
 /// Crates that answer out of what they are given: text, and facts of the world that they ask for.
 const PURE: &[&str] = &[
     "crates/amplihack-policy",

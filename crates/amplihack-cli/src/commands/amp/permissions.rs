@@ -1,6 +1,5 @@
 //! `amplihack amp permissions test`: the evaluator of Amp's permission rules on the command line.
 
-use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use amp_sdk::Permission;
@@ -8,6 +7,7 @@ use amp_sdk::permissions::{
     DelegatePrograms, PermissionEvaluation, PermissionRules, RuleIssue, check_rules, in_settings,
 };
 use amplihack_config::env::Env;
+use amplihack_sys::{push_line, push_text};
 use clap::Args;
 use serde_json::{Map, Value};
 
@@ -145,7 +145,7 @@ fn report_refused_rules(question: &PermissionsQuery, issues: &[RuleIssue]) -> Re
     }
     let mut text = INVALID.to_owned();
     for issue in issues {
-        let _ = write!(text, "\n  {}: {}", issue.path, issue.message);
+        push_text!(text, "\n  {}: {}", issue.path, issue.message);
     }
     Err(CommandFailure::bad_input(text))
 }
@@ -156,10 +156,10 @@ fn render_answer(answer: &PermissionEvaluation) -> String {
     let action = answer.action.map_or("null", amp_sdk::PermissionAction::as_str);
     let mut out = format!("tool: {}\narguments: {arguments}\naction: {action}\n", answer.tool.escape_debug());
     if let Some(matched) = &answer.matched {
-        let _ = writeln!(out, "matched-rule: {}\nsource: {}", matched.index, matched.source.as_str());
+        push_line!(out, "matched-rule: {}\nsource: {}", matched.index, matched.source.as_str());
     }
     if let Some(error) = answer.error.as_deref().map(str::trim_end).filter(|error| !error.is_empty()) {
-        let _ = writeln!(out, "error: {error}");
+        push_line!(out, "error: {error}");
     }
     out
 }

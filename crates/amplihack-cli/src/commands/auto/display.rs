@@ -4,7 +4,6 @@ mod row;
 
 use std::cell::{Cell, RefCell};
 use std::ffi::OsStr;
-use std::fmt::Write;
 use std::io::IsTerminal;
 use std::time::Instant;
 
@@ -15,6 +14,7 @@ use amplihack_orchestration::snapshots::DiffStat;
 use amplihack_orchestration::turns::VerificationResult;
 use amplihack_orchestration::verify::BaselineOutcome;
 use amplihack_orchestration::{AutoProgress, AutoRunSummary};
+use amplihack_sys::push_line;
 use serde::Serialize;
 
 use crate::ui::{self, json_line};
@@ -76,8 +76,8 @@ impl ProgressDisplay {
             let task = title.map(|_| number + 1);
             let object =
                 ProgressObject { run: id.as_str(), task, title: title.map(String::as_str), progress };
-            // Whoever stopped reading does not end the run.
             if let Ok(text) = json_line(&object) {
+                // Whoever stopped reading does not end the run.
                 let _ = ui::print_data(&text);
             }
             return;
@@ -128,7 +128,7 @@ impl ProgressDisplay {
         for TerminalLine { text: line, color } in &lines {
             let (on, off) =
                 color.filter(|_| self.colors).map_or(("", ""), |color| (color.escape_sequence(), "\x1b[m"));
-            let _ = writeln!(text, "\x1b[2K{on}{line}{off}");
+            push_line!(text, "\x1b[2K{on}{line}{off}");
         }
         self.clear_lines();
         self.drawn.set(lines.len());
@@ -213,30 +213,30 @@ pub(crate) fn diff_size(stat: DiffStat) -> String {
 /// Returns the report of a run at its end, one fact a line.
 pub(crate) fn end_report(summary: &AutoRunSummary) -> String {
     let mut out = String::new();
-    let _ = writeln!(out, "{}", summary.headline());
-    let _ = writeln!(out, "turns: {}", summary.turns);
-    let _ = writeln!(out, "tokens: {}", amplihack_orchestration::budget::count_tokens(&summary.end.usage));
+    push_line!(out, "{}", summary.headline());
+    push_line!(out, "turns: {}", summary.turns);
+    push_line!(out, "tokens: {}", amplihack_orchestration::budget::count_tokens(&summary.end.usage));
     if let Some(cost) = summary.end.usage.cost_usd {
-        let _ = writeln!(out, "cost: ${cost:.4}");
+        push_line!(out, "cost: ${cost:.4}");
     }
     for denied in summary.end.denials.denied_rules() {
-        let _ = writeln!(out, "denied: {denied}");
+        push_line!(out, "denied: {denied}");
     }
     if let Some(changed) = summary.changed {
-        let _ = writeln!(out, "files: {}", if changed { "changed" } else { "unchanged" });
+        push_line!(out, "files: {}", if changed { "changed" } else { "unchanged" });
     }
     if let Some(stat) = summary.stat.filter(|stat| stat.files > 0) {
-        let _ = writeln!(out, "diff: {}", diff_size(stat));
+        push_line!(out, "diff: {}", diff_size(stat));
     }
     if let Some(tree) = &summary.worktree {
-        let _ = writeln!(out, "worktree: {} ({})", tree.path.display(), tree.branch);
-        let _ = writeln!(out, "kept: {}", summary.kept.as_deref().unwrap_or("it holds changes"));
-        let _ = writeln!(out, "take it in: amplihack sessions merge {}", summary.id);
-        let _ = writeln!(out, "uncommitted: amplihack sessions apply {}", summary.id);
+        push_line!(out, "worktree: {} ({})", tree.path.display(), tree.branch);
+        push_line!(out, "kept: {}", summary.kept.as_deref().unwrap_or("it holds changes"));
+        push_line!(out, "take it in: amplihack sessions merge {}", summary.id);
+        push_line!(out, "uncommitted: amplihack sessions apply {}", summary.id);
     }
     if !summary.end.is_success() {
-        let _ = writeln!(out, "continue: amplihack auto --resume {}", summary.id);
+        push_line!(out, "continue: amplihack auto --resume {}", summary.id);
     }
-    let _ = writeln!(out, "more: amplihack sessions show {}", summary.id);
+    push_line!(out, "more: amplihack sessions show {}", summary.id);
     out
 }

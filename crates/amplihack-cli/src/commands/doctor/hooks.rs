@@ -1,12 +1,11 @@
 //! Report of `doctor` about hooks.
 
-use std::fmt::Write;
-
 use amplihack_agent::AgentBinary;
 use amplihack_config::env::Env;
 use amplihack_hooks::coverage::unasked_tools;
 use amplihack_setup::doctor::{AgentHooks, TIME_OUT};
 use amplihack_setup::install::{AgentRegistration, RegistrationState, TrustState, display_path};
+use amplihack_sys::push_line;
 use serde_json::{Value, json};
 
 /// A block for each agent.
@@ -15,7 +14,7 @@ pub(super) fn as_text(hooks: &[AgentHooks], env: &Env) -> String {
     for hooks in hooks {
         hooks_text(&mut out, hooks, env);
     }
-    let _ = writeln!(out, "  {TIME_OUT}");
+    push_line!(out, "  {TIME_OUT}");
     out
 }
 
@@ -41,20 +40,20 @@ fn unasked_json(hooks: &AgentHooks) -> Vec<Value> {
 }
 
 fn hooks_text(out: &mut String, hooks: &AgentHooks, env: &Env) {
-    let _ = writeln!(out, "  {}", hooks.agent);
-    let _ = match &hooks.no_guard {
-        _ if let Some(why) = &hooks.refused => writeln!(out, "    launch: every launch is refused; {why}"),
-        None => writeln!(out, "    launch: every launch carries the guard"),
-        Some(why) => writeln!(out, "    launch: no guard; {why}"),
-    };
+    push_line!(out, "  {}", hooks.agent);
+    match &hooks.no_guard {
+        _ if let Some(why) = &hooks.refused => push_line!(out, "    launch: every launch is refused; {why}"),
+        None => push_line!(out, "    launch: every launch carries the guard"),
+        Some(why) => push_line!(out, "    launch: no guard; {why}"),
+    }
     if hooks.no_guard.is_none() {
         for (tool, why) in unasked_tools(hooks.agent) {
-            let _ = writeln!(out, "    never asks the guard: {tool}; {why}");
+            push_line!(out, "    never asks the guard: {tool}; {why}");
         }
     }
     for registration in &hooks.registrations {
         let (scope, path) = (registration.scope.name(), display_path(&registration.path, env));
-        let _ = writeln!(out, "    {scope}: {}, {path}", state_text(&registration.state));
+        push_line!(out, "    {scope}: {}, {path}", state_text(&registration.state));
     }
 }
 

@@ -1,58 +1,61 @@
 //! Output of `--dry-run`: the whole launch, with prompt and secrets taken out.
 
 use std::ffi::OsStr;
-use std::fmt::Write;
 
 use amplihack_agent::{RowEvidence, RowTrust};
 use amplihack_config::secret::is_secret_name;
 use amplihack_launcher::LaunchPlan;
+use amplihack_sys::push_line;
 
 /// `plan` in words, one fact a line.
 pub(crate) fn render_plan(plan: &LaunchPlan) -> String {
     let mut out = String::new();
     let version = plan.installed.version.as_ref().map_or("version unknown".to_owned(), ToString::to_string);
-    let _ = writeln!(out, "agent: {} ({version})", plan.installed.agent);
-    let _ = writeln!(out, "mode: {}", plan.mode);
-    let _ = writeln!(out, "directory: {}", plan.cwd.display());
+    push_line!(out, "agent: {} ({version})", plan.installed.agent);
+    push_line!(out, "mode: {}", plan.mode);
+    push_line!(out, "directory: {}", plan.cwd.display());
     write_channel(&mut out, plan);
-    let _ = writeln!(out, "command:\n  {}", plan.command.get_program().to_string_lossy());
+    push_line!(out, "command:\n  {}", plan.command.get_program().to_string_lossy());
     let prompt_argument = plan.delivery.and_then(|delivery| delivery.prompt_argument);
     let mut secret_follows = false;
     for (index, word) in plan.command.get_args().enumerate() {
         if Some(index) == prompt_argument {
-            let _ = writeln!(out, "  {}", prompt_word(word, plan));
+            push_line!(out, "  {}", prompt_word(word, plan));
         } else if secret_follows {
-            let _ = writeln!(out, "  [redacted]");
+            push_line!(out, "  [redacted]");
         } else {
-            let _ = writeln!(out, "  {}", without_secret(word));
+            push_line!(out, "  {}", without_secret(word));
         }
         secret_follows = is_flag(word) && !has_value(word) && is_secret_flag(word);
     }
-    let _ = writeln!(out, "environment:");
+    push_line!(out, "environment:");
     for change in &plan.changes {
         let name = change.name.to_string_lossy();
-        let _ = match &change.value {
-            None => writeln!(out, "  - {name}"),
-            Some(_) if is_secret_name(&change.name) => writeln!(out, "  + {name}=[redacted]"),
-            Some(value) => writeln!(out, "  + {name}={}", value.to_string_lossy()),
-        };
+        match &change.value {
+            None => push_line!(out, "  - {name}"),
+            Some(_) if is_secret_name(&change.name) => push_line!(out, "  + {name}=[redacted]"),
+            Some(value) => push_line!(out, "  + {name}={}", value.to_string_lossy()),
+        }
     }
     out
 }
 
 fn write_channel(out: &mut String, plan: &LaunchPlan) {
     let Some(delivery) = plan.delivery else {
-        let _ = writeln!(out, "prompt: not looked for; arguments and stdin pass through");
+        push_line!(out, "prompt: not looked for; arguments and stdin pass through");
         return;
     };
     let Some(row) = delivery.channel else {
-        let _ = writeln!(out, "prompt: none");
+        push_line!(out, "prompt: none");
         return;
     };
-    let _ = writeln!(
+    push_line!(
         out,
         "prompt: {} bytes by {} (requested {}), as `{}`",
-        delivery.prompt_bytes, delivery.selected, delivery.requested, row.shape
+        delivery.prompt_bytes,
+        delivery.selected,
+        delivery.requested,
+        row.shape
     );
     let evidence = match row.evidence {
         RowEvidence::Probe(versions, test) => format!("probe {test} at {versions}"),
@@ -62,9 +65,9 @@ fn write_channel(out: &mut String, plan: &LaunchPlan) {
         Some(RowTrust::UnknownVersion) => "; not proved at this version",
         _ => "",
     };
-    let _ = writeln!(out, "evidence: {evidence}{trust}");
+    push_line!(out, "evidence: {evidence}{trust}");
     if let Some(note) = row.note {
-        let _ = writeln!(out, "note: {note}");
+        push_line!(out, "note: {note}");
     }
 }
 

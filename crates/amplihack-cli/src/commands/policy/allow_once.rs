@@ -1,10 +1,9 @@
 //! `amplihack policy pending` and `allow-once`: a person's yes to one stopped call.
 
-use std::fmt::Write as _;
-
 use amplihack_config::env::Env;
 use amplihack_hooks::guard::AuditLedger;
 use amplihack_hooks::once::{self, GRANTED_FOR};
+use amplihack_sys::push_line;
 
 use crate::ui::{self, CommandFailure};
 
@@ -13,7 +12,7 @@ pub(crate) fn list_pending(env: &Env) -> Result<u8, CommandFailure> {
     refuse_agents(env)?;
     let mut out = String::new();
     for (_, call) in once::pending_calls(env)? {
-        let _ = writeln!(out, "{}  in {}:\n  {}", call.id, call.cwd, call.command.escape_debug());
+        push_line!(out, "{}  in {}:\n  {}", call.id, call.cwd, call.command.escape_debug());
     }
     let is_empty = out.is_empty();
     ui::print_data(if is_empty { "no call is stopped\n" } else { &out })?;

@@ -1,10 +1,9 @@
 //! `amplihack policy explain`: the script with what matters underlined, its commands, the rules.
 
-use std::fmt::Write as _;
-
 use amplihack_config::env::Env;
 use amplihack_policy::policy::{ExplainedCommand, VerdictExplanation};
 use amplihack_policy::rules;
+use amplihack_sys::{push_line, push_text};
 use amplihack_verdict::{Decision, Span, Verdict};
 use serde_json::{Value, json};
 
@@ -90,7 +89,7 @@ fn explanation_text(explanation: &VerdictExplanation) -> String {
         out.push_str("  none\n");
     }
     for why in &explanation.undecided {
-        let _ = writeln!(out, "  not understood: {why}");
+        push_line!(out, "  not understood: {why}");
     }
     out.push_str("\nrules\n");
     let mut told: Vec<&Verdict> = Vec::new();
@@ -107,21 +106,22 @@ fn explanation_text(explanation: &VerdictExplanation) -> String {
         out.push_str("  none applies\n");
     }
     let by = verdict.rule.as_ref().map_or_else(String::new, |rule| format!(" by {rule}"));
-    let _ = match verdict.would_be {
-        Some(would_be) => writeln!(out, "\nverdict: none (the policy only observes; else {would_be}{by})"),
-        None => writeln!(out, "\nverdict: {}{by}", verdict.decision),
-    };
+    if let Some(would_be) = verdict.would_be {
+        push_line!(out, "\nverdict: none (the policy only observes; else {would_be}{by})");
+    } else {
+        push_line!(out, "\nverdict: {}{by}", verdict.decision);
+    }
     out
 }
 
 fn command_line(out: &mut String, command: &ExplainedCommand) {
     let words: Vec<String> = command.words.iter().map(|word| quote_word(word)).collect();
-    let _ = write!(out, "  {}", words.join(" "));
+    push_text!(out, "  {}", words.join(" "));
     if !command.via.is_empty() {
-        let _ = write!(out, "  (in {})", command.via.join(", "));
+        push_text!(out, "  (in {})", command.via.join(", "));
     }
     if let Some(dir) = &command.dir {
-        let _ = write!(out, "  (at {})", visible_text(dir));
+        push_text!(out, "  (at {})", visible_text(dir));
     }
     out.push('\n');
 }
@@ -136,9 +136,9 @@ fn rule_line(out: &mut String, hit: &Verdict) {
     let Some(id) = &hit.rule else { return };
     let decision =
         if hit.decision == Decision::None { hit.would_be.unwrap_or_default() } else { hit.decision };
-    let _ = writeln!(out, "  {decision} by {id}: {}", visible_text(&hit.reason));
+    push_line!(out, "  {decision} by {id}: {}", visible_text(&hit.reason));
     if let Some(rule) = rules::builtin_rules().find(|rule| rule.id == *id) {
-        let _ = writeln!(out, "    stops: {}", rule.harm);
+        push_line!(out, "    stops: {}", rule.harm);
     }
 }
 
@@ -175,9 +175,9 @@ fn underline_spans(script: &str, spans: &[Span]) -> String {
             continue;
         }
         let gutter = if lines.len() == 1 { String::new() } else { format!("{:>width$} | ", number + 1) };
-        let _ = writeln!(out, "{gutter}{}", visible_text(line));
+        push_line!(out, "{gutter}{}", visible_text(line));
         if !marks.is_empty() {
-            let _ = writeln!(out, "{}{marks}", " ".repeat(gutter.len()));
+            push_line!(out, "{}{marks}", " ".repeat(gutter.len()));
         }
     }
     out

@@ -1,13 +1,13 @@
 //! `amplihack policy list`: the rules in force.
 
 use std::collections::BTreeSet;
-use std::fmt::Write as _;
 
 use amplihack_config::env::Env;
 use amplihack_hooks::guard;
 use amplihack_policy::Policy;
 use amplihack_policy::policy::PolicyMode;
 use amplihack_policy::rules;
+use amplihack_sys::push_line;
 use amplihack_verdict::RuleId;
 use serde_json::{Value, json};
 
@@ -45,10 +45,10 @@ fn rules_text(policy: &Policy) -> String {
     let mut pack = None;
     for rule in rules::builtin_rules() {
         if pack.replace(rule.pack) != Some(rule.pack) {
-            let _ = writeln!(out, "\n{}", rule.pack);
+            push_line!(out, "\n{}", rule.pack);
         }
         let off = if disabled.contains(&rule.id) { "  (switched off by the user)" } else { "" };
-        let _ = writeln!(out, "  {:<4} {}: {}{off}", rule.decision.to_string(), rule.id, rule.harm);
+        push_line!(out, "  {:<4} {}: {}{off}", rule.decision.to_string(), rule.id, rule.harm);
     }
     let mut users = policy.user_rules().peekable();
     if users.peek().is_some() {
@@ -56,10 +56,10 @@ fn rules_text(policy: &Policy) -> String {
     }
     for rule in users {
         let reason = if rule.reason.is_empty() { "the user's own rule" } else { rule.reason };
-        let _ = writeln!(out, "  {:<5} {}: {reason}", rule.decision.to_string(), rule.id);
+        push_line!(out, "  {:<5} {}: {reason}", rule.decision.to_string(), rule.id);
     }
     for ignored in policy.ignored_requests() {
-        let _ = writeln!(out, "\nignored: {} in {}: {}", ignored.what, ignored.file.display(), ignored.why);
+        push_line!(out, "\nignored: {} in {}: {}", ignored.what, ignored.file.display(), ignored.why);
     }
     out
 }

@@ -1,9 +1,8 @@
 //! `amplihack policy test`: a corpus of commands with their right verdicts.
 
-use std::fmt::Write as _;
-
 use amplihack_config::env::Env;
 use amplihack_policy::policy::VerdictExplanation;
+use amplihack_sys::push_line;
 use amplihack_verdict::Decision;
 use serde_json::{Value, json};
 
@@ -107,10 +106,13 @@ impl CorpusTally {
     fn as_text(&self) -> String {
         let mut out = String::new();
         for miss in &self.misses {
-            let _ = writeln!(
+            push_line!(
                 out,
                 "line {}: {:?}\n  should be {}, is {}",
-                miss.line, miss.command, miss.expected, miss.got
+                miss.line,
+                miss.command,
+                miss.expected,
+                miss.got
             );
         }
         let percent = |part: usize, whole: usize| {
@@ -118,15 +120,15 @@ impl CorpusTally {
                 .checked_div(whole)
                 .map_or("-".to_owned(), |mille| format!("{}.{} %", mille / 10, mille % 10))
         };
-        let _ = writeln!(out, "{} rows, {} wrong", self.rows, self.misses.len());
-        let _ = writeln!(
+        push_line!(out, "{} rows, {} wrong", self.rows, self.misses.len());
+        push_line!(
             out,
             "recall: {} ({} of {} harmful)",
             percent(self.stopped, self.harmful),
             self.stopped,
             self.harmful
         );
-        let _ = writeln!(
+        push_line!(
             out,
             "false positives: {} ({} of {} harmless)",
             percent(self.false_positives, self.harmless),

@@ -1,11 +1,10 @@
 //! `recipe list`, `validate`, `show`: nothing is started, nothing is written.
 
-use std::fmt::Write as _;
-
 use amplihack_config::env::Env;
 use amplihack_recipe::diagnostic::RecipeSeverity;
 use amplihack_recipe::plan::{PlanCompileMode, compile_plan, describe_plan};
 use amplihack_sys::error::ExitKind;
+use amplihack_sys::push_line;
 use serde_json::{Value, json};
 
 use super::{LookArgs, RecipeListArgs, RecipeShowArgs, compile_failure, not_found, recipe_discovery};
@@ -46,7 +45,7 @@ pub(super) fn list_recipes(args: &RecipeListArgs, env: &Env) -> Result<u8, Comma
             Err(_) => "cannot be read; see `amplihack recipe validate`",
         };
         let mark = if found.is_bundled() { " (bundled)" } else { "" };
-        let _ = writeln!(text, "{:<32} {says}{mark}", found.name);
+        push_line!(text, "{:<32} {says}{mark}", found.name);
     }
     ui::print_report(&ui::make_visible(&text), |_| None)?;
     if listed.is_empty() {

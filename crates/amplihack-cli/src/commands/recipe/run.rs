@@ -1,6 +1,5 @@
 //! `recipe run`: a new run, or one that goes on.
 
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
@@ -33,6 +32,7 @@ use amplihack_session::InterruptSignals;
 use amplihack_session::step::StepSpool;
 use amplihack_sys::error::ExitKind;
 use amplihack_sys::lock::{FileLock, LockError};
+use amplihack_sys::push_line;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -447,11 +447,10 @@ fn print_result(result: &RunResult, format: ResultFormat) -> Result<u8, CommandF
                 render_report(&result.recipe_name, result.success, &result.step_results, result.duration);
             if let Some(used) = &result.usage {
                 let cost = used.cost_usd.map_or_else(String::new, |cost| format!(", ${cost:.4}"));
-                // Writing to a string cannot fail.
-                let _ = writeln!(text, "  agents used {} tokens{cost}", count_tokens(used));
+                push_line!(text, "  agents used {} tokens{cost}", count_tokens(used));
             }
             if let Some(bound) = &result.bound {
-                let _ = writeln!(text, "  ended: {bound}");
+                push_line!(text, "  ended: {bound}");
             }
             ui::print_visible(&text)?;
         }

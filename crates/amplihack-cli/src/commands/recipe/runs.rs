@@ -1,11 +1,10 @@
 //! `recipe runs`: what runs did.
 
-use std::fmt::Write as _;
-
 use amplihack_config::env::Env;
 use amplihack_config::launcher_context::pick_by_prefix;
 use amplihack_recipe::journal::{self, RecipeRunEntry, RecordedRecipeRun};
 use amplihack_sys::error::ExitKind;
+use amplihack_sys::push_line;
 use serde_json::{Value, json};
 
 use super::super::prune::EndedRun;
@@ -106,11 +105,11 @@ fn run_text(run: &RecordedRecipeRun) -> String {
     for entry in &run.entries {
         let RecipeRunEntry::End { path, result, .. } = entry else { continue };
         let took = result.duration.unwrap_or_default();
-        let _ = writeln!(text, "  {path:<8} {:<9} {} ({took:.1}s)", result.status.name(), result.step_id);
+        push_line!(text, "  {path:<8} {:<9} {} ({took:.1}s)", result.status.name(), result.step_id);
         for line in result.error.lines() {
-            let _ = writeln!(text, "           {line}");
+            push_line!(text, "           {line}");
         }
     }
-    let _ = writeln!(text, "in {}", run.directory.display());
+    push_line!(text, "in {}", run.directory.display());
     text
 }

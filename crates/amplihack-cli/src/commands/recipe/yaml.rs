@@ -1,7 +1,6 @@
 //! A result as YAML: block style, strings quoted as JSON has them, which is YAML too.
 
-use std::fmt::Write as _;
-
+use amplihack_sys::push_line;
 use serde_json::Value;
 
 /// `value` as a YAML document.
@@ -51,7 +50,7 @@ fn write_value(out: &mut String, value: &Value, depth: usize) {
 }
 
 fn write_scalar(out: &mut String, before: &str, scalar: &Value) {
-    let _ = writeln!(out, "{before}{scalar}");
+    push_line!(out, "{before}{scalar}");
 }
 
 /// A name that is a word stays one.

@@ -1,7 +1,6 @@
 //! Output of `amplihack remote` for people.
 
 use std::borrow::Cow;
-use std::fmt::Write as _;
 use std::io::{self, Write as _};
 
 use amplihack_agent::RunOutcome;
@@ -11,6 +10,7 @@ use amplihack_remote::{
     StartReport, SweepReport, WorkflowResult,
 };
 use amplihack_secrets::redact_credentials;
+use amplihack_sys::{push_line, push_text};
 use jiff::Timestamp;
 
 use crate::ui;
@@ -41,7 +41,7 @@ pub(super) fn session_table(rows: &[ListRow], now: Timestamp) -> String {
     for row in rows {
         let session = &row.session;
         let condition = row.condition.map(|condition| format!("({condition}) ")).unwrap_or_default();
-        let _ = writeln!(
+        push_line!(
             text,
             "{:<30}{:<machines$}{:<10}{:<8}{condition}{}",
             session.session_id,
@@ -51,7 +51,7 @@ pub(super) fn session_table(rows: &[ListRow], now: Timestamp) -> String {
             shorten_text(&session.prompt, room),
         );
     }
-    let _ = writeln!(text, "\nTotal: {} session(s)", rows.len());
+    push_line!(text, "\nTotal: {} session(s)", rows.len());
     text
 }
 
@@ -93,7 +93,7 @@ pub(super) fn started_sessions(started: &StartReport) -> String {
     }
     let mut text = format!("Successfully started {} session(s):\n", good.len());
     for session in good {
-        let _ = writeln!(text, "  - {}", session.session_id);
+        push_line!(text, "  - {}", session.session_id);
     }
     text + "\nUse 'amplihack remote output <session-id>' to view progress\n"
 }
@@ -102,7 +102,7 @@ pub(super) fn started_sessions(started: &StartReport) -> String {
 pub(super) fn exec_result(result: &WorkflowResult) -> String {
     let mut text = String::new();
     if let Some(vm) = &result.vm_name {
-        let _ = writeln!(text, "VM: {vm}");
+        push_line!(text, "VM: {vm}");
     }
     if let Some(summary) = &result.summary {
         text += &change_counts(summary);
@@ -115,7 +115,7 @@ pub(super) fn pull_summary(session: &str, summary: Option<&IntegrationSummary>) 
     let Some(summary) = summary else { return "Nothing was changed in this session.\n".to_owned() };
     let mut text = change_counts(summary);
     for branch in &summary.branches {
-        let _ = writeln!(text, "  {}", amplihack_remote::results::merge_command(session, branch));
+        push_line!(text, "  {}", amplihack_remote::results::merge_command(session, branch));
     }
     text
 }
@@ -128,9 +128,9 @@ fn change_counts(summary: &IntegrationSummary) -> String {
         summary.files_changed
     );
     if !summary.conflicts.is_empty() {
-        let _ = writeln!(text, "Conflicts: {}", summary.conflicts.len());
+        push_line!(text, "Conflicts: {}", summary.conflicts.len());
         for file in &summary.conflicts {
-            let _ = writeln!(text, "  {file}");
+            push_line!(text, "  {file}");
         }
     }
     text
@@ -201,10 +201,14 @@ pub(super) fn pool_status(status: &RemoteStatus) -> String {
     let RemoteStatus { pool, sessions, total_sessions } = status;
     let mut text = format!("=== Remote Session Pool Status ===\n\nVMs: {} total\n", pool.total_vms);
     text += &machines_in_short(&pool.vms);
-    let _ = write!(
+    push_text!(
         text,
         "\nSessions: {total_sessions} total\n  Running: {}\n  Completed: {}\n  Failed: {}\n  Killed: {}\n  Pending: {}\n",
-        sessions.running, sessions.completed, sessions.failed, sessions.killed, sessions.pending
+        sessions.running,
+        sessions.completed,
+        sessions.failed,
+        sessions.killed,
+        sessions.pending
     );
     text
 }
@@ -216,8 +220,8 @@ fn machines_in_short(vms: &[PoolVm]) -> String {
             [vm.size.as_str(), vm.region.as_str()].into_iter().filter(|word| !word.is_empty()).collect();
         let place = if place.is_empty() { String::new() } else { format!(" ({})", place.join(", ")) };
         let percent = (vm.active_sessions * 100).checked_div(vm.capacity).unwrap_or(0);
-        let _ = writeln!(text, "  {}{place}", vm.name);
-        let _ = writeln!(text, "    Sessions: {}/{} ({percent}% capacity)", vm.active_sessions, vm.capacity);
+        push_line!(text, "  {}{place}", vm.name);
+        push_line!(text, "    Sessions: {}/{} ({percent}% capacity)", vm.active_sessions, vm.capacity);
     }
     text
 }
@@ -232,13 +236,13 @@ pub(super) fn swept_machines(swept: &SweepReport, dry_run: bool) -> String {
     let mut text = String::new();
     let done = if dry_run { "would be given back" } else { "was given back" };
     for vm in &swept.released {
-        let _ = writeln!(text, "{vm} {done}.");
+        push_line!(text, "{vm} {done}.");
     }
     for (vm, why) in &swept.kept {
-        let _ = writeln!(text, "{vm} is kept: {why}.");
+        push_line!(text, "{vm} is kept: {why}.");
     }
     for (vm, why) in &swept.failed {
-        let _ = writeln!(text, "{vm} is still there: {why}.");
+        push_line!(text, "{vm} is still there: {why}.");
     }
     if text.is_empty() { "No machine is idle.\n".to_owned() } else { text }
 }
@@ -250,12 +254,12 @@ pub(super) fn doctor_reports(reports: &[HostReport]) -> String {
     }
     let mut text = String::new();
     for report in reports {
-        let _ = writeln!(text, "{}: {}", report.host, if report.is_ready() { "ready" } else { "not ready" });
+        push_line!(text, "{}: {}", report.host, if report.is_ready() { "ready" } else { "not ready" });
         for fact in &report.facts {
-            let _ = writeln!(text, "  {fact}");
+            push_line!(text, "  {fact}");
         }
         for problem in &report.problems {
-            let _ = writeln!(text, "  problem: {problem}");
+            push_line!(text, "  problem: {problem}");
         }
     }
     text

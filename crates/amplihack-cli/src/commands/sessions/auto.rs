@@ -1,6 +1,5 @@
 //! Unattended runs for people and programs: turns, verdicts, and the diff.
 
-use std::fmt::Write as _;
 use std::path::Path;
 
 use amplihack_config::launcher_context::SessionId;
@@ -9,6 +8,7 @@ use amplihack_orchestration::drive::diff_path;
 use amplihack_orchestration::end_headline;
 use amplihack_orchestration::journal::{AutoRunState, TurnRecord, all_runs, find_run, read_run};
 use amplihack_orchestration::progress::{phase_name, verification_result_name};
+use amplihack_sys::{push_line, push_text};
 use serde_json::{Value, json};
 
 use super::super::auto::display::diff_size;
@@ -99,7 +99,7 @@ pub(super) fn unattended_json(id: &SessionId, story: &AutoRunState, diff: Option
 fn unattended_text(id: &SessionId, story: &AutoRunState, diff: &DisplayedDiff) -> String {
     let mut out = String::new();
     let mut fact = |name: &str, value: &str| {
-        let _ = writeln!(out, "{name}: {value}");
+        push_line!(out, "{name}: {value}");
     };
     fact("run", id.as_str());
     fact("task", first_words(&story.spec.task, 200).as_str());
@@ -139,18 +139,18 @@ fn unattended_text(id: &SessionId, story: &AutoRunState, diff: &DisplayedDiff) -
     for turn in &story.turns {
         let how = turn_result(turn);
         let launch = turn.launches.last().map(String::as_str).unwrap_or_default();
-        let _ = writeln!(out, "\nturn {}: {}, {} ({launch})", turn.turn, turn.agent, phase_name(turn.phase));
-        let _ = writeln!(out, "  {}", how.trim_end().replace('\n', "\n  "));
+        push_line!(out, "\nturn {}: {}, {} ({launch})", turn.turn, turn.agent, phase_name(turn.phase));
+        push_line!(out, "  {}", how.trim_end().replace('\n', "\n  "));
         for denied in &turn.denied {
-            let _ = writeln!(out, "  denied: {denied}");
+            push_line!(out, "  denied: {denied}");
         }
         if let Some(verdict) = &turn.verdict {
-            let _ = writeln!(out, "  {}", verification_result_name(verdict.outcome));
+            push_line!(out, "  {}", verification_result_name(verdict.outcome));
             for check in &verdict.checks {
                 let word = if check.passed { "passed" } else { "failed" };
-                let _ = writeln!(out, "    {word}: {}", check.what);
+                push_line!(out, "    {word}: {}", check.what);
                 for line in check.found.trim_end().lines() {
-                    let _ = writeln!(out, "      {line}");
+                    push_line!(out, "      {line}");
                 }
             }
         }
@@ -158,10 +158,10 @@ fn unattended_text(id: &SessionId, story: &AutoRunState, diff: &DisplayedDiff) -
     match diff {
         DisplayedDiff::Whole(diff) if diff.is_empty() => {}
         DisplayedDiff::Whole(diff) => {
-            let _ = write!(out, "\n{diff}");
+            push_text!(out, "\n{diff}");
         }
         DisplayedDiff::Large(bytes) => {
-            let _ = writeln!(out, "\nthe diff has {bytes} bytes: amplihack sessions diff {id}");
+            push_line!(out, "\nthe diff has {bytes} bytes: amplihack sessions diff {id}");
         }
     }
     out

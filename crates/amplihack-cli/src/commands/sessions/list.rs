@@ -1,6 +1,5 @@
 //! `sessions list`: launches, unattended runs and sessions on other machines, at 80 columns.
 
-use std::fmt::Write as _;
 use std::path::Path;
 
 use amplihack_config::env::Env;
@@ -9,6 +8,7 @@ use amplihack_orchestration::journal::AutoRunState;
 use amplihack_remote::state::SessionRecord;
 use amplihack_remote::{RemoteError, SessionManager};
 use amplihack_session::journal::JournaledRun;
+use amplihack_sys::push_line;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -123,7 +123,7 @@ pub(super) fn list_text(
 
 fn write_line(out: &mut String, [id, agent, state, began, cost]: [&str; 5]) {
     let text = format!("{id:<30} {agent:<10} {state:<13} {began:<12} {cost}");
-    let _ = writeln!(out, "{}", text.trim_end());
+    push_line!(out, "{}", text.trim_end());
 }
 
 /// A line that belongs to the one before. The beginning of a long one goes: its end says more.
@@ -134,7 +134,7 @@ fn write_detail(out: &mut String, text: &str) {
     } else {
         text.to_owned()
     };
-    let _ = writeln!(out, "  {shown}");
+    push_line!(out, "  {shown}");
 }
 
 /// A time in UTC, as the ids have it, without what everybody knows.

@@ -1,9 +1,8 @@
 //! Runs for people.
 
-use std::fmt::Write as _;
-
 use amplihack_agent::event::UsageTotals;
 use amplihack_session::journal::JournaledRun;
+use amplihack_sys::{push_line, push_text};
 use comfy_table::{Table, presets};
 use serde_json::{Value, json};
 
@@ -21,7 +20,7 @@ pub(super) fn session_facts(run: &JournaledRun) -> String {
     let record = &run.record;
     let mut out = String::new();
     let mut fact = |name: &str, value: &str| {
-        let _ = writeln!(out, "{name}: {value}");
+        push_line!(out, "{name}: {value}");
     };
     fact("session", run.id.as_str());
     fact("agent", record.agent.name());
@@ -48,7 +47,7 @@ pub(super) fn session_facts(run: &JournaledRun) -> String {
         fact("cost", &format_cost(&record.usage));
     }
     if let Some(text) = record.end.as_ref().and_then(|end| end.event.summary.text.as_ref()) {
-        let _ = write!(out, "\n{}\n", text.trim_end_matches('\n'));
+        push_text!(out, "\n{}\n", text.trim_end_matches('\n'));
     }
     out
 }

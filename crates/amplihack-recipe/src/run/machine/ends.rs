@@ -1,13 +1,12 @@
 //! The ends of tasks and of recipes inside, and their effect on steps.
 
-use std::fmt::Write as _;
-
 use super::super::scope::RecipeStepPhase;
 use super::super::{AgentAnswer, TaskResult, outcome};
 use super::{RecipeMachine, RecipeRunEntry, StepKind, StepResult, StepResultStatus};
 use crate::answer::{OutputJson, parse_json};
 use crate::result::{AgentRecord, render_report};
 use crate::schema::check_schema;
+use amplihack_sys::push_text;
 
 /// The reminder for an agent that did not answer in JSON.
 const REMINDER: &str =
@@ -249,8 +248,7 @@ impl RecipeMachine {
 fn sub_recipe_failure(name: &str, results: &[StepResult]) -> String {
     let mut text = format!("Sub-recipe '{name}' failed.\nFailed steps:");
     for step in results.iter().filter(|step| step.status == StepResultStatus::Failed) {
-        // Writing to a string cannot fail.
-        let _ = write!(text, "\n- {}: {}", step.step_id, step.error);
+        push_text!(text, "\n- {}: {}", step.step_id, step.error);
     }
     let done: Vec<&str> = results
         .iter()
@@ -258,7 +256,7 @@ fn sub_recipe_failure(name: &str, results: &[StepResult]) -> String {
         .map(|step| step.step_id.as_str())
         .collect();
     if !done.is_empty() {
-        let _ = write!(text, "\nCompleted steps: {}", done.join(", "));
+        push_text!(text, "\nCompleted steps: {}", done.join(", "));
     }
     text
 }
