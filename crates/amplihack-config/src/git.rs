@@ -160,7 +160,7 @@ mod tests {
             [("filter.a=b.clean", ""), ("merge.m.driver", "false"), ("filter.a=b.required", "false")]
         );
         assert!(of_the_repository(b"").is_empty());
-        let answer = [&answer[..], b"\0local\0filter.a.b.process\nx"].concat();
+        let answer = [&answer[..], b"local\0filter.a.b.process\nx"].concat();
         assert_eq!(repository_filters(&answer), ["a=b", "a.b"].map(str::to_owned).into());
     }
 
