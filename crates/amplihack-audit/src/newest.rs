@@ -78,7 +78,7 @@ pub struct AuditTail {
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct GrowingLog {
     path: PathBuf,
-    /// What it is, whatever it is called: another file may take its name.
+    /// Number of the file, under any name: another one may take this name.
     inode: u64,
     /// Bytes that were read.
     read: u64,

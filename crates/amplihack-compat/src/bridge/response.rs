@@ -136,6 +136,7 @@ fn parse_response(stdout: &[u8], recipe: &str, exit_code: i32) -> Result<RunnerR
         why: why.to_string(),
         start: String::from_utf8_lossy(stdout).chars().take(SHOWN).collect(),
     };
+    // Parsed to its end first: only whole JSON is "no object", everything else is malformed.
     if stdout.first() != Some(&b'{') {
         serde_json::from_slice::<IgnoredAny>(stdout).map_err(malformed)?;
         return Err(bad("it is no object"));

@@ -160,6 +160,7 @@ pub fn run_external_runner(
     let shim = install_copilot_shim(request, &directory, &mut child_env, tell);
     let mut args = runner_arguments(request, target, &directory);
     let cost = exec_cost(runner.as_os_str(), args.iter().map(OsString::as_os_str), child_env.iter());
+    // Counted when the environment is complete: what is left of a command line decides which values go into files.
     let room = arg_limits().total.saturating_sub(cost + SPARE);
     let room = usize::try_from(room).unwrap_or(usize::MAX).saturating_sub(PAIR * request.context.len());
     let spilled = spill::spill_context(&request.context, &env.temporary_dir(), room)?;

@@ -69,6 +69,7 @@ fn try_run(args: &RunnerRunArgs, env: &Env) -> Result<u8, RunnerRefusal> {
     let dirs: Vec<PathBuf> = args.recipe_dir.iter().map(|dir| here.join(dir)).collect();
     let discovery = RecipeDiscovery::new(env, &cwd, &dirs);
     let entry = discovery.find_entry(recipe, &here).map_err(|error| (error.to_string(), NOT_FOUND))?;
+    // As the predecessor: a bad condition or a missing sub-recipe fails its step, not the file.
     let plan = match compile_plan(&entry, &discovery, PlanCompileMode::AsPredecessor, &given.input_names()) {
         Ok(plan) => plan,
         Err(error) => return report_compile_error(args, &entry, &error),

@@ -207,6 +207,7 @@ fn answer_from_output(
             None => Some(format!("agent step failed: it is unknown how {who} ended")),
         }
     };
+    // There are no events of it: that a limit stopped the agent is known only by its text.
     let kind = if end.timed_out || !says_rate_limit(&end.error, &end.output) {
         FailKind::Exit
     } else {
