@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use super::read::{AuditFilter, log_files, parse_entry};
 use super::{AuditEntry, AuditError};
@@ -74,12 +75,14 @@ pub struct AuditTail {
     growing: Vec<GrowingLog>,
 }
 
+/// Number of a file, under any name, and the time at which it was made: a new file may get the number of one that was removed.
+type FileIdentity = (u64, Option<SystemTime>);
+
 /// A log that may grow, and how much of it was read.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct GrowingLog {
     path: PathBuf,
-    /// Number of the file, under any name: another one may take this name.
-    inode: u64,
+    identity: FileIdentity,
     /// Bytes that were read.
     read: u64,
 }
@@ -87,14 +90,16 @@ struct GrowingLog {
 impl GrowingLog {
     /// The log at `path`, read to `end`; what is half written there is read when it is whole.
     fn open(path: PathBuf, end: u64) -> Result<Self, AuditError> {
-        let opened = file_inode(&path).and_then(|inode| Ok((inode, end_of_lines(&path, end)?)));
-        let (inode, read) = opened.map_err(|source| io_error(&path, source))?;
-        Ok(Self { path, inode, read })
+        let opened = identify_file(&path).and_then(|(identity, _)| Ok((identity, end_of_lines(&path, end)?)));
+        let (identity, read) = opened.map_err(|source| io_error(&path, source))?;
+        Ok(Self { path, identity, read })
     }
 }
 
-fn file_inode(path: &Path) -> io::Result<u64> {
-    Ok(std::fs::metadata(path)?.ino())
+/// The identity of the file at `path`, and its length.
+fn identify_file(path: &Path) -> io::Result<(FileIdentity, u64)> {
+    let found = std::fs::metadata(path)?;
+    Ok(((found.ino(), found.created().ok()), found.len()))
 }
 
 impl AuditTail {
@@ -105,10 +110,17 @@ impl AuditTail {
     pub fn read_appended(&mut self) -> Result<Vec<AuditEntry>, AuditError> {
         let mut entries = Vec::new();
         for path in log_files(&self.dir)? {
-            let inode = file_inode(&path).map_err(|source| io_error(&path, source))?;
-            let known = self.growing.iter().find(|known| known.inode == inode);
+            let (identity, length) = identify_file(&path).map_err(|source| io_error(&path, source))?;
+            let known = self.growing.iter().find(|known| known.identity == identity);
             let start = match (known, self.growing.first()) {
-                (Some(known), _) => known.read,
+                // Whole lines go only when somebody empties the log.
+                (Some(known), _) => {
+                    if length < known.read {
+                        0
+                    } else {
+                        known.read
+                    }
+                }
                 (None, Some(oldest)) if path < oldest.path => continue,
                 (None, _) => 0,
             };
@@ -117,8 +129,8 @@ impl AuditTail {
             let lines = bytes.get(..whole).unwrap_or_default().split(|byte| *byte == b'\n');
             let read = lines.filter_map(|line| parse_entry(std::str::from_utf8(line).ok()?));
             entries.extend(read.filter(|entry| self.filter.accepts_entry(entry)));
-            self.growing.retain(|known| known.inode != inode && known.path != path);
-            self.growing.push(GrowingLog { path, inode, read: start + whole as u64 });
+            self.growing.retain(|known| known.identity != identity && known.path != path);
+            self.growing.push(GrowingLog { path, identity, read: start + whole as u64 });
         }
         self.growing.sort();
         self.growing.drain(..self.growing.len().saturating_sub(GROWING));
@@ -283,5 +295,14 @@ mod tests {
         fs::rename(&log, dir.path().join("moved-away")).unwrap();
         append(dir.path(), date(2026, 1, 31), "e", Decision::Deny);
         assert_eq!(commands(&early.read_appended().unwrap()), ["e"]);
+        for again in ["f", "g"] {
+            fs::remove_file(&log).unwrap();
+            append(dir.path(), date(2026, 1, 31), again, Decision::Deny);
+            assert_eq!(commands(&early.read_appended().unwrap()), [again], "with its number too");
+        }
+        File::create(&log).unwrap();
+        assert!(early.read_appended().unwrap().is_empty());
+        append(dir.path(), date(2026, 1, 31), "h", Decision::Deny);
+        assert_eq!(commands(&early.read_appended().unwrap()), ["h"]);
     }
 }

@@ -362,7 +362,7 @@ pub(crate) fn parse_agent_name(name: &str) -> Result<AgentBinary, String> {
 pub(crate) fn parse_timeout(text: &str) -> Result<Duration, String> {
     let time = parse_duration(text)?;
     if time.is_zero() {
-        return Err("no time at all; leave the option out for no limit".to_owned());
+        return Err("no time at all; give a longer one, or leave the option out".to_owned());
     }
     Ok(time)
 }

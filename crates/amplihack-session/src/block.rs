@@ -13,6 +13,9 @@ use crate::output::{EndCause, ProcessOutput};
 use crate::run::run_to_end;
 use crate::spec::{ChildOutput, Deadlines, RunSpec};
 
+/// Files that a runtime opens, with those that are open at its start; with fewer it panics.
+const RUNTIME_FILES: u64 = 16;
+
 /// Number of bytes that a probe keeps of each output.
 const PROBE_OUTPUT: usize = 64 * 1024;
 
@@ -62,7 +65,7 @@ pub fn become_program(mut command: Command) -> RunError {
 /// # Errors
 /// The system's error, if the runtime cannot be had, and that of [`check_open_files`]: with too few descriptors it would panic.
 pub fn build_runtime() -> io::Result<tokio::runtime::Runtime> {
-    check_open_files()?;
+    check_open_files(RUNTIME_FILES)?;
     tokio::runtime::Builder::new_current_thread().enable_all().build()
 }
 

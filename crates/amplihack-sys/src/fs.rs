@@ -198,6 +198,11 @@ mod tests {
 
     #[test]
     fn a_write_for_the_machine_is_on_the_disk_before_its_rename_and_the_rename_after_it() {
+        let probe = std::process::Command::new("strace").args(["-qq", "-o", "/dev/null", "true"]).status();
+        if !probe.is_ok_and(|status| status.success()) {
+            amplihack_testkit::skip_test("strace does not run here");
+            return;
+        }
         let dir = tempfile::tempdir().unwrap();
         std::fs::create_dir(dir.path().join("d")).unwrap();
         let traced = std::process::Command::new("strace")
@@ -213,11 +218,9 @@ mod tests {
             .arg(std::env::current_exe().unwrap())
             .args(["--exact", "fs::tests::writes_for_the_machine", "--ignored", "--test-threads=1"])
             .current_dir(dir.path().join("d"))
-            .output();
-        if !traced.is_ok_and(|output| output.status.success()) {
-            amplihack_testkit::skip_test("strace does not run here");
-            return;
-        }
+            .output()
+            .unwrap();
+        assert!(traced.status.success(), "{traced:?}");
         let calls = std::fs::read_to_string(dir.path().join("calls")).unwrap();
         let kinds: Vec<&str> = calls
             .lines()

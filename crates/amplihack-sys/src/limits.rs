@@ -45,17 +45,14 @@ pub fn exec_cost<'a>(
     program + args + env
 }
 
-/// Files that a run may have open at once, with room to spare: pipes, journals, the guard's socket, the runtimes of its threads.
-const OPEN_FILES: u64 = 64;
-
-/// Checks that this process may open as many files as a run needs. Without them the run would fail half-way, where nobody expects it.
+/// Checks that this process may have `needed` files open at once.
 ///
 /// # Errors
 /// An error that names the limit, and the command that raises it.
-pub fn check_open_files() -> io::Result<()> {
+pub fn check_open_files(needed: u64) -> io::Result<()> {
     match getrlimit(Resource::Nofile).current {
-        Some(limit) if limit < OPEN_FILES => Err(io::Error::other(format!(
-            "only {limit} files may be open at once, and a run needs {OPEN_FILES}; raise it: ulimit -n 1024"
+        Some(limit) if limit < needed => Err(io::Error::other(format!(
+            "only {limit} files may be open at once, and {needed} are needed; raise it: ulimit -n 1024"
         ))),
         _ => Ok(()),
     }

@@ -59,7 +59,9 @@ pub(crate) fn run_in(
     }
     // Before the configuration: a directory without rights is not the fault of a file in it.
     check_directory(&cwd)?;
-    check_open_files()?;
+    if !args.dry_run {
+        check_open_files()?;
+    }
     let config = LayeredConfig::load(env, &cwd, &[])?;
     super::config::show_warnings(&config);
     let agent = agent.unwrap_or_else(|| choose_agent(&cwd, env, &config));

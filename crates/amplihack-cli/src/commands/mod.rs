@@ -87,9 +87,12 @@ fn fit_terminal(table: &mut comfy_table::Table) {
     }
 }
 
-/// Checks, before anything is shown or recorded, that a run would not fail for want of open files.
+/// Files that a run may have open at once, with room to spare: pipes, journals, the guard's socket, the runtimes of its threads.
+const RUN_FILES: u64 = 64;
+
+/// Checks, before anything is shown or recorded, that a run would not fail half-way for want of open files.
 fn check_open_files() -> Result<(), CommandFailure> {
-    amplihack_sys::check_open_files()
+    amplihack_sys::check_open_files(RUN_FILES)
         .map_err(|error| CommandFailure::from_io_error("no run can be started", &error))
 }
 

@@ -91,7 +91,11 @@ fn names_of_this_machine_are_completed() {
     for words in [["policy", "export", "--agent", "cop"], ["recipe", "run", "--agent", "cop"]] {
         assert_eq!(completed(&sandbox, "bash", &words), ["copilot"]);
     }
-    assert_eq!(completed(&sandbox, "bash", &["install", "--agent", "cop"]), ["copilot"]);
+    assert_eq!(completed(&sandbox, "bash", &["install", "--agent", "gem"]), ["gemini"]);
+    assert!(
+        completed(&sandbox, "bash", &["policy", "export", "--agent", "gem"]).is_empty(),
+        "it has no rules"
+    );
     assert!(completed(&sandbox, "bash", &["help", "pol"]).contains(&"policy".to_owned()));
     // Nothing of it is written or started.
     assert!(!sandbox.home().join(".amplihack/remote-state.json").exists());

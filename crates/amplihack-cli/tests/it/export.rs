@@ -72,12 +72,14 @@ fn text(path: &Path) -> String {
 #[test]
 fn a_link_that_is_written_to_stays_a_link() {
     let sandbox = recorded("claude", "claude-2.1.332.jsonl");
-    let target = sandbox.write("target", "old");
-    let link = sandbox.root().join("link");
-    std::os::unix::fs::symlink(&target, &link).unwrap();
+    let (target, link) = (sandbox.root().join("target"), sandbox.root().join("link"));
+    std::os::unix::fs::symlink("target", &link).unwrap();
     let args = ["sessions", "export", "latest", "--markdown", "--output", link.to_str().unwrap()];
-    prepare(&sandbox, &args).output().assert_code(0);
-    assert!(link.is_symlink() && text(&target).starts_with('#'), "{}", text(&target));
+    for there in [false, true] {
+        prepare(&sandbox, &args).output().assert_code(0);
+        assert!(link.is_symlink() && text(&target).starts_with('#'), "{there}: {}", text(&target));
+        fs::write(&target, "old").unwrap();
+    }
 }
 
 #[test]

@@ -47,7 +47,7 @@ fn a_nested_launch_does_not_take_the_living_outer_ones_place() {
     assert_eq!(when_written(&sandbox, "hand.txt"), "codex");
     assert_eq!(json(&sandbox, CONTEXT)["launcher"], "copilot");
     assert_eq!(which(&sandbox)["agent"], "copilot", "also after both have ended");
-    let index = sandbox.home().join(".amplihack/launches");
+    let index = sandbox.home().join(".amplihack/.launches");
     assert_eq!(std::fs::read_dir(index).unwrap().count(), 0, "nothing stays in the index");
     run(&sandbox, &["codex", "-p", "hi"]).assert_code(0);
     assert_eq!(

@@ -162,7 +162,7 @@ fn a_launch_writes_its_context_and_nothing_else() {
         [
             "home",
             "home/.amplihack",
-            "home/.amplihack/launches",
+            "home/.amplihack/.launches",
             "home/.amplihack/sessions",
             "home/.amplihack/versions.json",
             "work",

@@ -1,6 +1,6 @@
 //! Launching processes that still live, told by their ids and start times, and those of them from which a process descends.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::{AgentBinary, MARK_VAR};
 use crate::env::Env;
@@ -68,14 +68,16 @@ impl LaunchLiveness for SystemLiveness {
 
     /// Looks at one empty directory, where no launch runs.
     fn nearest_ancestor(&self) -> Option<AncestorLaunch> {
-        let index = self.home.as_deref().map(LaunchIndex::read);
+        // A launch that cannot be found by its index is found by its file, as one of another home.
+        let read = |home: &Path| LaunchIndex::read(home).unwrap_or_default();
+        let index = self.home.as_deref().map(read);
         if index.as_ref().is_some_and(LaunchIndex::is_empty) {
             return None;
         }
         let list_ancestors = sys::list_ancestors(MAX_ANCESTORS);
         // A process whose environment was cleared has no home of its own.
         let above = || list_ancestors.iter().find_map(|above| Env::of_process(above.pid)?.amplihack_home());
-        let index = index.or_else(|| Some(LaunchIndex::read(&above()?)))?;
+        let index = index.or_else(|| Some(read(&above()?)))?;
         let mut below = vec![std::process::id()];
         for above in &list_ancestors {
             let launches = index.launches_of(above.pid, above.start_time);

@@ -1,6 +1,6 @@
 //! Running launches by their launcher's process: the index by which a descendant finds the launch above it without a search.
 //!
-//! An entry `launches/<pid>-<start time>-<session>` for each launch: another name of the session's file, since a new file costs
+//! An entry `.launches/<pid>-<start time>-<session>` for each launch: another name of the session's file, since a new file costs
 //! a launch more than a second name. The file at its own place is what counts: an entry without one is a launch that has ended.
 
 use std::fs::{self, File};
@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 use super::session::{SessionContext, SessionId};
 use amplihack_sys::fs::create_private_dir;
 
-const DIRECTORY: &str = "launches";
+/// Below the home, which may be a directory of other things too.
+const DIRECTORY: &str = ".launches";
 
 fn index_directory(home: &Path) -> PathBuf {
     home.join(DIRECTORY)
@@ -47,22 +48,35 @@ pub(super) fn remove_launch(home: &Path, id: &SessionId, context: &SessionContex
 
 /// Removes the entries of launches below `home` that have no file any more: one that was killed leaves its entry.
 pub fn sweep_index(home: &Path) {
-    for entry in entry_names(home) {
-        let id = entry.splitn(3, '-').nth(2).and_then(|id| SessionId::parse(id).ok());
-        if id.is_none_or(|id| !SessionContext::path(home, &id).exists()) {
+    // What cannot be listed now is swept by a later launch.
+    for entry in entry_names(home).unwrap_or_default() {
+        if entry_session(&entry).is_some_and(|id| !SessionContext::path(home, &id).exists()) {
             // Another launch may have swept it.
             let _ = fs::remove_file(index_directory(home).join(entry));
         }
     }
 }
 
-fn entry_names(home: &Path) -> impl Iterator<Item = String> {
-    let found = fs::read_dir(index_directory(home)).into_iter().flatten().flatten();
-    found.filter_map(|entry| entry.file_name().into_string().ok())
+/// The session that an entry is about; `None` of a file that is no entry.
+fn entry_session(name: &str) -> Option<SessionId> {
+    let mut parts = name.splitn(3, '-');
+    parts.next()?.parse::<u32>().ok()?;
+    parts.next()?.parse::<u64>().ok()?;
+    SessionId::parse(parts.next()?).ok()
+}
+
+/// Names of the entries below `home`; none where there is no index.
+fn entry_names(home: &Path) -> io::Result<Vec<String>> {
+    let found = match fs::read_dir(index_directory(home)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        found => found?,
+    };
+    let names = found.map(|entry| Ok(entry?.file_name().into_string().unwrap_or_default()));
+    names.filter(|name| name.as_ref().map_or(true, |name| entry_session(name).is_some())).collect()
 }
 
 /// The index below one home, as of one moment.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct LaunchIndex {
     home: PathBuf,
     entries: Vec<String>,
@@ -70,8 +84,11 @@ pub struct LaunchIndex {
 
 impl LaunchIndex {
     /// Reads the index below `home`. A home without one has no launches.
-    pub fn read(home: &Path) -> Self {
-        Self { home: home.to_owned(), entries: entry_names(home).collect() }
+    ///
+    /// # Errors
+    /// The system's error, if there is an index that cannot be read: whether a launch runs is not known then.
+    pub fn read(home: &Path) -> io::Result<Self> {
+        Ok(Self { home: home.to_owned(), entries: entry_names(home)? })
     }
 
     /// Reports that no launch runs below the home.
@@ -107,7 +124,7 @@ mod tests {
     }
 
     fn found(home: &Path, context: &SessionContext) -> Vec<String> {
-        let launches = LaunchIndex::read(home).launches_of(context.pid, context.start_time);
+        let launches = LaunchIndex::read(home).unwrap().launches_of(context.pid, context.start_time);
         let mut names: Vec<_> = launches.into_iter().map(|(id, _)| id.to_string()).collect();
         names.sort();
         names
@@ -118,17 +135,17 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let home = dir.path();
         let ours = context(AgentBinary::Codex);
-        assert!(LaunchIndex::read(home).is_empty() && found(home, &ours).is_empty());
+        assert!(LaunchIndex::read(home).unwrap().is_empty() && found(home, &ours).is_empty());
         ours.write(home, &id("s1")).unwrap();
         ours.write(home, &id("s2")).unwrap();
-        assert!(!LaunchIndex::read(home).is_empty());
+        assert!(!LaunchIndex::read(home).unwrap().is_empty());
         assert_eq!(found(home, &ours), ["s1", "s2"]);
-        let of_another = LaunchIndex::read(home).launches_of(ours.pid, ours.start_time + 1);
+        let of_another = LaunchIndex::read(home).unwrap().launches_of(ours.pid, ours.start_time + 1);
         assert!(of_another.is_empty(), "another process of that id");
         SessionContext::remove(home, &id("s1")).unwrap();
         assert_eq!(found(home, &ours), ["s2"]);
         SessionContext::remove(home, &id("s2")).unwrap();
-        assert!(LaunchIndex::read(home).is_empty());
+        assert!(LaunchIndex::read(home).unwrap().is_empty());
         assert_eq!(fs::read_dir(home.join("sessions")).unwrap().count(), 0);
     }
 
@@ -147,7 +164,25 @@ mod tests {
         assert_eq!(found(home, &ours), ["s1"]);
         ours.write(home, &id("s2")).unwrap();
         assert!(!entry_path(home, &id("killed"), &killed).exists());
-        assert_eq!(entry_names(home).count(), 2);
+        assert_eq!(entry_names(home).unwrap().len(), 2);
+    }
+
+    #[test]
+    fn what_is_no_entry_is_left_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let index = index_directory(dir.path());
+        fs::create_dir(&index).unwrap();
+        let foreign = ["notes.txt", "2026-product.md", "1-2-", "-1-2-s1", "1-2-.s1"];
+        for name in foreign {
+            fs::write(index.join(name), "").unwrap();
+        }
+        fs::write(index.join("1-2-s1"), "").unwrap();
+        assert_eq!(entry_names(dir.path()).unwrap(), ["1-2-s1"]);
+        sweep_index(dir.path());
+        assert_eq!(fs::read_dir(&index).unwrap().count(), foreign.len());
+        fs::remove_dir_all(&index).unwrap();
+        fs::write(&index, "").unwrap();
+        assert!(LaunchIndex::read(dir.path()).is_err(), "an index that cannot be read is not an empty one");
     }
 
     #[test]
@@ -177,6 +212,6 @@ mod tests {
                 });
             }
         });
-        assert!(LaunchIndex::read(home).is_empty());
+        assert!(LaunchIndex::read(home).unwrap().is_empty());
     }
 }

@@ -85,6 +85,11 @@ fn permission_language(agent: AgentBinary) -> Result<&'static PermissionLanguage
     }
 }
 
+/// Reports whether `agent` has permission rules as which a policy can be written.
+pub fn has_permission_rules(agent: AgentBinary) -> bool {
+    permission_language(agent).is_ok()
+}
+
 /// Compiles `policy` for `agent`. A policy that only observes compiles to nothing.
 ///
 /// # Errors

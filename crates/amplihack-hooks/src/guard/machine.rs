@@ -24,7 +24,8 @@ const LIMIT: u64 = 64 * 1024;
 const LINKS: usize = 40;
 
 /// Entries of the home of amplihack. Where that is a directory of other things too, these are its state.
-const PARTS: [&str; 12] = [
+const PARTS: [&str; 14] = [
+    ".launches",
     "audit",
     "bin",
     "hook-sessions",
@@ -35,6 +36,7 @@ const PARTS: [&str; 12] = [
     "remote",
     "remote-state.json",
     "sessions",
+    "shims",
     "trusted",
     "versions.json",
 ];
@@ -495,7 +497,12 @@ mod tests {
             // A relative one counts nowhere.
             (home, Some("ah".to_owned()), &[default], &[named, work]),
             // What else lies in the user's home is no state.
-            (home, Some(at("home")), &[default, &["home/sessions/x", "home/programs.json"]], &[named, work]),
+            (
+                home,
+                Some(at("home")),
+                &[default, &["home/sessions/x", "home/programs.json", "home/.launches/1-2-s"]],
+                &[named, work],
+            ),
             (None, Some(ah.clone()), &[named], &[work]),
             (None, None, &[], &[named, work]),
         ] {

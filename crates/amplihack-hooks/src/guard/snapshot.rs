@@ -157,15 +157,18 @@ impl PolicySnapshot {
     /// # Errors
     /// It has one, and does not give its policy.
     pub fn from_outer_launch(env: &Env) -> Result<Option<Self>, GuardError> {
-        let index = env.amplihack_home().map(|home| LaunchIndex::read(&home));
-        let Some(index) = index.filter(|index| !index.is_empty()) else { return Ok(None) };
+        let unreadable = |why: String| GuardError::OuterPolicy(SnapshotError::Unreadable(why));
+        let Some(home) = env.amplihack_home() else { return Ok(None) };
+        let index = LaunchIndex::read(&home).map_err(|error| unreadable(error.to_string()))?;
+        if index.is_empty() {
+            return Ok(None);
+        }
         for process in sys::list_ancestors(MAX_ANCESTORS) {
             for (session, _) in index.launches_of(process.pid, process.start_time) {
                 let directories = launch_directories(env, &session);
                 let Some(launch) = directories.into_iter().find(|directory| directory.exists()) else {
                     continue;
                 };
-                let unreadable = |why: String| GuardError::OuterPolicy(SnapshotError::Unreadable(why));
                 let reply = request_reply_from(&launch, process.pid, &HookMessage::PinnedPolicy);
                 return match reply.map_err(|error| unreadable(error.to_string()))? {
                     LaunchReply::PinnedPolicy { pin } => {

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use amplihack_agent::AgentBinary;
 use amplihack_config::env::Env;
+use amplihack_hooks::export::has_permission_rules;
 use amplihack_recipe::find::RecipeDiscovery;
 use amplihack_recipe::journal as recipe_journal;
 use amplihack_remote::RemoteHosts;
@@ -27,6 +28,8 @@ enum ValueSource {
     Hosts,
     Topics,
     Agents,
+    /// Those whose permission rules the policy can be written as.
+    PolicyAgents,
 }
 
 /// `command`, built whole, with values for the arguments that name something of this machine.
@@ -59,6 +62,7 @@ fn value_source(topic: &str, argument: &str) -> Option<ValueSource> {
         ("remote", "session" | "sessions") => ValueSource::RemoteSessions,
         ("remote", "host") => ValueSource::Hosts,
         ("help", "words") => ValueSource::Topics,
+        ("policy", "agent") => ValueSource::PolicyAgents,
         (_, "agent" | "agents") | ("doctor", "prove") => ValueSource::Agents,
         _ => return None,
     })
@@ -101,11 +105,15 @@ fn list_values(source: ValueSource, env: &Env) -> Vec<CompletionCandidate> {
             let hosts = RemoteHosts::load(env).map(|hosts| hosts.hosts).unwrap_or_default();
             hosts.keys().map(CompletionCandidate::new).collect()
         }
-        ValueSource::Agents => {
-            AgentBinary::ALL.into_iter().map(|agent| CompletionCandidate::new(agent.name())).collect()
-        }
+        ValueSource::Agents => agent_names(|_| true),
+        ValueSource::PolicyAgents => agent_names(has_permission_rules),
         ValueSource::Topics => help::completable_words().map(CompletionCandidate::new).collect(),
     }
+}
+
+fn agent_names(is_possible: fn(AgentBinary) -> bool) -> Vec<CompletionCandidate> {
+    let possible = AgentBinary::ALL.into_iter().filter(|agent| is_possible(*agent));
+    possible.map(|agent| CompletionCandidate::new(agent.name())).collect()
 }
 
 fn unattended_runs(home: Option<&Path>) -> Vec<CompletionCandidate> {

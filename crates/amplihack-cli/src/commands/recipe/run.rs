@@ -80,7 +80,9 @@ struct PreparedRecipeRun {
 pub(super) fn run_recipe(args: &RecipeRunArgs, env: &Env) -> Result<u8, CommandFailure> {
     // Before anything is written: no signal is missed from here to the end.
     let interrupts = InterruptSignals::listen_from_now();
-    crate::commands::check_open_files()?;
+    if !args.dry_run {
+        crate::commands::check_open_files()?;
+    }
     let here = current_dir()?;
     let config = LayeredConfig::load(env, &here, &[])?;
     crate::commands::config::show_warnings(&config);

@@ -83,10 +83,7 @@ fn write_export(text: &str, output: Option<&Path>) -> Result<u8, CommandFailure>
             let written = if stream {
                 File::options().write(true).open(path).and_then(|mut file| file.write_all(text.as_bytes()))
             } else {
-                // The file behind a link is replaced, and the link stays.
-                let file = path.canonicalize();
-                let file = file.as_deref().unwrap_or(path);
-                write_atomic(file, text.as_bytes(), 0o600, WriteDurability::Process)
+                write_atomic(&behind_links(path), text.as_bytes(), 0o600, WriteDurability::Process)
             };
             written.map_err(|error| {
                 CommandFailure::from_io_error(&format!("{} cannot be written", path.display()), &error)
@@ -94,6 +91,17 @@ fn write_export(text: &str, output: Option<&Path>) -> Result<u8, CommandFailure>
         }
     }
     Ok(0)
+}
+
+/// The file that is replaced when `path` is written: a link stays, also one to a file that is not there yet.
+fn behind_links(path: &Path) -> PathBuf {
+    let mut file = path.to_owned();
+    // As many as Linux follows; the writing tells what is wrong with more.
+    for _ in 0..40 {
+        let Ok(target) = file.read_link() else { break };
+        file = file.parent().unwrap_or(Path::new("")).join(target);
+    }
+    file
 }
 
 #[cfg(feature = "otel")]
