@@ -244,7 +244,7 @@ pub(crate) fn run_recipe_command(command: RecipeCommand, env: &Env) -> Result<u8
             Some(runner) => Err(CommandFailure::new(
                 "runner_not_supported",
                 format!(
-                    "this build of amplihack cannot let {} run a recipe: it has no bridge",
+                    "--runner {} needs the bridge to another recipe runner, which this build of amplihack does not have",
                     runner.display()
                 ),
                 "leave --runner out: amplihack runs recipes itself; or build amplihack with its feature `compat`",
