@@ -139,7 +139,7 @@ mod tests {
     }
 
     /// This process's parent, as the launcher of `launches`.
-    fn launched_above(home: &std::path::Path, launches: &[(&str, AgentBinary)]) {
+    fn launched_above(home: &Path, launches: &[(&str, AgentBinary)]) {
         let parent = std::os::unix::process::parent_id();
         for (id, agent) in launches {
             let mut context = SessionContext::of_this_process(*agent, home);
