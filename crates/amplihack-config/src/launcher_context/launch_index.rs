@@ -65,10 +65,13 @@ fn entry_session(name: &str) -> Option<SessionId> {
     SessionId::parse(parts.next()?).ok()
 }
 
-/// Names of the entries below `home`; none where there is no index.
+/// Names of the entries below `home`; none where there is no index, or nobody could have entered a launch.
 fn entry_names(home: &Path) -> io::Result<Vec<String>> {
+    use io::ErrorKind::{NotADirectory, NotFound, PermissionDenied};
     let found = match fs::read_dir(index_directory(home)) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) if matches!(error.kind(), NotFound | NotADirectory | PermissionDenied) => {
+            return Ok(Vec::new());
+        }
         found => found?,
     };
     let names = found.map(|entry| Ok(entry?.file_name().into_string().unwrap_or_default()));
@@ -181,8 +184,12 @@ mod tests {
         sweep_index(dir.path());
         assert_eq!(fs::read_dir(&index).unwrap().count(), foreign.len());
         fs::remove_dir_all(&index).unwrap();
-        fs::write(&index, "").unwrap();
+        std::os::unix::fs::symlink(&index, &index).unwrap();
         assert!(LaunchIndex::read(dir.path()).is_err(), "an index that cannot be read is not an empty one");
+        assert!(LaunchIndex::read(&index.join("home")).is_err());
+        let file = dir.path().join("file");
+        fs::write(&file, "").unwrap();
+        assert!(LaunchIndex::read(&file.join("home")).unwrap().is_empty(), "no home can be there");
     }
 
     #[test]
