@@ -28,7 +28,7 @@ enum ValueSource {
     Hosts,
     Topics,
     Agents,
-    /// Those whose permission rules the policy can be written as.
+    /// Agents with permission rules as which the policy can be written.
     PolicyAgents,
 }
 
