@@ -113,16 +113,10 @@ impl AuditTail {
             let (identity, length) = identify_file(&path).map_err(|source| io_error(&path, source))?;
             let known = self.growing.iter().find(|known| known.identity == identity);
             let start = match (known, self.growing.first()) {
-                // Whole lines go only when somebody empties the log.
-                (Some(known), _) => {
-                    if length < known.read {
-                        0
-                    } else {
-                        known.read
-                    }
-                }
+                (Some(known), _) if known.read <= length => known.read,
                 (None, Some(oldest)) if path < oldest.path => continue,
-                (None, _) => 0,
+                // New, or emptied by somebody: whole lines go in no other way.
+                _ => 0,
             };
             let bytes = read_behind(&path, start).map_err(|source| io_error(&path, source))?;
             let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1);

@@ -209,7 +209,7 @@ impl AgentPrinter {
     /// Takes a chunk.
     pub(crate) fn print(&self, bytes: &[u8]) {
         if !bytes.is_empty() {
-            // What comes after a failure is nobody's any more.
+            // Output after a failure is nobody's any more.
             let _ = self.chunks.send(bytes.to_vec());
         }
     }

@@ -200,7 +200,17 @@ pub struct CopilotShim {
     pub program: PathBuf,
 }
 
+/// The warning for a person that there is no shim, for the reason `why`.
+pub fn missing_shim_warning(why: &impl std::fmt::Display) -> String {
+    format!("Copilot is called without its flags being normalised: {why}")
+}
+
 impl CopilotShim {
+    /// The shim of the run `id`, below `home`, the directory of amplihack's state.
+    pub fn of_run(home: &Path, id: &str, program: PathBuf) -> Self {
+        Self { directory: home.join("shims").join(id), program }
+    }
+
     /// Puts the shim first on PATH in `env`, if there is a Copilot to be called. It goes when it is dropped.
     pub fn put_first(&self, env: &mut Env) -> io::Result<Option<CopilotShimLink>> {
         if amplihack_sys::sabotage::is_active("copilot-nested") {

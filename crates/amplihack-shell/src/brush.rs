@@ -123,7 +123,7 @@ impl BrushReader<'_> {
         use ast::CompoundCommand as C;
         let redirects = redirects.map(|list| self.raw_redirects(list.0.iter())).unwrap_or_default();
         let mut subshell = false;
-        // What may run never or often leaves each variable all of its values; only groups and subshells count as run once.
+        // A body that may run never or often leaves each variable all of its values; only groups and subshells count as run once.
         let mut maybe = true;
         let items = match compound {
             C::Arithmetic(command) => vec![ShellItem::Text(self.raw_slice(&command.loc))],

@@ -29,7 +29,7 @@ pub(super) fn xargs_commands(arguments: &[ShellWord], input: Option<&str>) -> Ve
             _ => word.strip_prefix("-I").or_else(|| word.strip_prefix("--replace=")).map(str::to_owned),
         }
     });
-    // What arrives is not known, but that something does is: left out, `xargs rm -rf` would remove nothing.
+    // Words arrive that nobody knows here: left out, `xargs rm -rf` would remove nothing.
     let unknown = ShellWord { pieces: vec![WordPiece::Dynamic("$(xargs)".to_owned())], span };
     match (mark, input) {
         (None, Some(input)) => {

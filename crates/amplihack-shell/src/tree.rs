@@ -111,7 +111,7 @@ impl<'a> TreeWalk<'a> {
                 let mut cursor = node.walk();
                 for child in node.named_children(&mut cursor) {
                     let items = self.items_of(child, depth);
-                    // What is no single command is a subshell, as bash runs it: a `cd` in a stage moves nothing that comes behind the pipe.
+                    // A stage that is no single command is a subshell, as bash runs it: a `cd` in a stage moves nothing that comes behind the pipe.
                     stages.push(match <[ShellItem; 1]>::try_from(items) {
                         Ok([item]) => item,
                         Err(items) => {
@@ -185,7 +185,7 @@ impl<'a> TreeWalk<'a> {
             | "brace_expression"
             | "herestring_redirect"
             | "file_redirect" => {
-                // What is calculated or compared is no command: only substitutions in it run, which the reader finds in the text.
+                // Arithmetic and comparisons are no commands: only substitutions in it run, which the reader finds in the text.
                 let text = self.raw_text(node);
                 self.items.push(ShellItem::Text(text));
                 self.walk_errors(node, depth);

@@ -193,7 +193,7 @@ impl CopilotStream {
                 }
                 if !data.content.text().is_empty() {
                     let text = text(data.content, false);
-                    // What a sub-agent wrote is not the answer of the run.
+                    // A sub-agent's text is not the answer of the run.
                     if parent.is_none() {
                         self.text = Some(text.text.clone());
                     }

@@ -265,7 +265,7 @@ fn copilot_shim(env: &Env, id: &str) -> Result<Option<CopilotShim>, CommandFailu
     let Some(home) = env.amplihack_home() else { return Ok(None) };
     let program = amplihack_sys::own_file()
         .map_err(|error| CommandFailure::from_io_error("this program's own file is not known", &error))?;
-    Ok(Some(CopilotShim { directory: home.join("shims").join(id), program }))
+    Ok(Some(CopilotShim::of_run(&home, id, program)))
 }
 
 /// Returns the places where recipes are looked for.

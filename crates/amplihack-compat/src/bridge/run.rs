@@ -15,7 +15,7 @@ use amplihack_recipe::spill::{self, SpilledContext};
 use amplihack_session::{
     ChildOutput, Deadlines, EndCause, InterruptSignals, ProcessOutput, RunSpec, run_blocking,
 };
-use amplihack_setup::shim::{CopilotShim, CopilotShimLink};
+use amplihack_setup::shim::{CopilotShim, CopilotShimLink, missing_shim_warning};
 use amplihack_sys::{arg_limits, exec_cost};
 
 use super::environment::{install_timeout, runner_environment};
@@ -130,7 +130,7 @@ impl fmt::Display for RunnerNotice {
             ),
             Self::Warned { warning } => f.write_str(warning),
             Self::Survivors { processes } => write!(f, "still running after the recipe: {processes}"),
-            Self::NoShim { why } => write!(f, "Copilot is called without its flags being normalised: {why}"),
+            Self::NoShim { why } => f.write_str(&missing_shim_warning(why)),
         }
     }
 }

@@ -22,7 +22,7 @@ use amplihack_recipe::run::{
     check_depth, dry_run, execute_run,
 };
 use amplihack_session::InterruptSignals;
-use amplihack_setup::shim::{CopilotShim, CopilotShimLink};
+use amplihack_setup::shim::{CopilotShim, CopilotShimLink, missing_shim_warning};
 use amplihack_sys as sys;
 
 use super::args::RunnerRunArgs;
@@ -254,12 +254,12 @@ fn start_run(
 fn install_shim(agent: AgentBinary, run_id: &str, env: &mut Env) -> Option<CopilotShimLink> {
     let home = env.amplihack_home().filter(|_| agent == AgentBinary::Copilot)?;
     let program = sys::own_file().ok()?.with_file_name("amplihack");
-    let stand_in = CopilotShim { directory: home.join("shims").join(run_id), program };
+    let stand_in = CopilotShim::of_run(&home, run_id, program);
     if !stand_in.program.is_file() {
         return None;
     }
     stand_in.put_first(env).unwrap_or_else(|error| {
-        print_message(&format!("warning: Copilot is called without its flags being normalised: {error}"));
+        print_message(&format!("warning: {}", missing_shim_warning(&error)));
         None
     })
 }

@@ -17,20 +17,37 @@ fn index_directory(home: &Path) -> PathBuf {
     home.join(DIRECTORY)
 }
 
-/// Start of the names of the entries of a launcher's process.
-fn launcher_prefix(pid: u32, start_time: u64) -> String {
-    format!("{pid}-{start_time}-")
+/// A launch as the name of its entry tells it.
+#[derive(Debug)]
+struct LaunchEntry {
+    pid: u32,
+    start_time: u64,
+    session: SessionId,
 }
 
-fn entry_path(home: &Path, id: &SessionId, context: &SessionContext) -> PathBuf {
-    index_directory(home).join(launcher_prefix(context.pid, context.start_time) + id.as_str())
+impl LaunchEntry {
+    fn new(session: &SessionId, context: &SessionContext) -> Self {
+        Self { pid: context.pid, start_time: context.start_time, session: session.clone() }
+    }
+
+    /// Reads the name of an entry; `None` of a file that is none.
+    fn parse(name: &str) -> Option<Self> {
+        let mut parts = name.splitn(3, '-');
+        let pid = parts.next()?.parse().ok()?;
+        let start_time = parts.next()?.parse().ok()?;
+        Some(Self { pid, start_time, session: SessionId::parse(parts.next()?).ok()? })
+    }
+
+    fn path(&self, home: &Path) -> PathBuf {
+        index_directory(home).join(format!("{}-{}-{}", self.pid, self.start_time, self.session))
+    }
 }
 
 /// Enters the launch `id`, whose file is written, and removes the entries of launches that have no file any more.
 pub(super) fn enter_launch(home: &Path, id: &SessionId, context: &SessionContext) -> io::Result<()> {
     sweep_index(home);
     create_private_dir(&index_directory(home))?;
-    let entry = entry_path(home, id, context);
+    let entry = LaunchEntry::new(id, context).path(home);
     match fs::hard_link(SessionContext::path(home, id), &entry) {
         // A launch that is written again.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
@@ -42,31 +59,23 @@ pub(super) fn enter_launch(home: &Path, id: &SessionId, context: &SessionContext
 
 /// Removes the launch `id`.
 pub(super) fn remove_launch(home: &Path, id: &SessionId, context: &SessionContext) {
-    // What stays is swept by the next launch.
-    let _ = fs::remove_file(entry_path(home, id, context));
+    // An entry that stays is swept by the next launch.
+    let _ = fs::remove_file(LaunchEntry::new(id, context).path(home));
 }
 
 /// Removes the entries of launches below `home` that have no file any more: one that was killed leaves its entry.
 pub fn sweep_index(home: &Path) {
-    // What cannot be listed now is swept by a later launch.
-    for entry in entry_names(home).unwrap_or_default() {
-        if entry_session(&entry).is_some_and(|id| !SessionContext::path(home, &id).exists()) {
+    // An index that cannot be listed now is swept by a later launch.
+    for entry in list_entries(home).unwrap_or_default() {
+        if !SessionContext::path(home, &entry.session).exists() {
             // Another launch may have swept it.
-            let _ = fs::remove_file(index_directory(home).join(entry));
+            let _ = fs::remove_file(entry.path(home));
         }
     }
 }
 
-/// The session that an entry is about; `None` of a file that is no entry.
-fn entry_session(name: &str) -> Option<SessionId> {
-    let mut parts = name.splitn(3, '-');
-    parts.next()?.parse::<u32>().ok()?;
-    parts.next()?.parse::<u64>().ok()?;
-    SessionId::parse(parts.next()?).ok()
-}
-
-/// Names of the entries below `home`; none where there is no index, or nobody could have entered a launch.
-fn entry_names(home: &Path) -> io::Result<Vec<String>> {
+/// The entries below `home`; none where there is no index, or nobody could have entered a launch.
+fn list_entries(home: &Path) -> io::Result<Vec<LaunchEntry>> {
     use io::ErrorKind::{NotADirectory, NotFound, PermissionDenied};
     let found = match fs::read_dir(index_directory(home)) {
         Err(error) if matches!(error.kind(), NotFound | NotADirectory | PermissionDenied) => {
@@ -74,15 +83,17 @@ fn entry_names(home: &Path) -> io::Result<Vec<String>> {
         }
         found => found?,
     };
-    let names = found.map(|entry| Ok(entry?.file_name().into_string().unwrap_or_default()));
-    names.filter(|name| name.as_ref().map_or(true, |name| entry_session(name).is_some())).collect()
+    let entry = |file: io::Result<fs::DirEntry>| {
+        file.map(|file| LaunchEntry::parse(file.file_name().to_str()?)).transpose()
+    };
+    found.filter_map(entry).collect()
 }
 
 /// The index below one home, as of one moment.
 #[derive(Debug, Default)]
 pub struct LaunchIndex {
     home: PathBuf,
-    entries: Vec<String>,
+    entries: Vec<LaunchEntry>,
 }
 
 impl LaunchIndex {
@@ -91,7 +102,7 @@ impl LaunchIndex {
     /// # Errors
     /// The system's error, if there is an index that cannot be read: whether a launch runs is not known then.
     pub fn read(home: &Path) -> io::Result<Self> {
-        Ok(Self { home: home.to_owned(), entries: entry_names(home)? })
+        Ok(Self { home: home.to_owned(), entries: list_entries(home)? })
     }
 
     /// Reports that no launch runs below the home.
@@ -101,13 +112,12 @@ impl LaunchIndex {
 
     /// The running launches of the process `pid` that started at `start_time`.
     pub fn launches_of(&self, pid: u32, start_time: u64) -> Vec<(SessionId, SessionContext)> {
-        let prefix = launcher_prefix(pid, start_time);
-        let launch = |entry: &String| {
-            let id = SessionId::parse(entry.strip_prefix(&prefix)?).ok()?;
-            let context = SessionContext::read(&self.home, &id).ok()??;
-            (context.pid == pid && context.start_time == start_time).then_some((id, context))
+        let launch = |entry: &LaunchEntry| {
+            let context = SessionContext::read(&self.home, &entry.session).ok()??;
+            (context.pid == pid && context.start_time == start_time).then(|| (entry.session.clone(), context))
         };
-        self.entries.iter().filter_map(launch).collect()
+        let own = self.entries.iter().filter(|entry| entry.pid == pid && entry.start_time == start_time);
+        own.filter_map(launch).collect()
     }
 }
 
@@ -163,11 +173,11 @@ mod tests {
         assert_eq!(found(home, &killed), ["killed"], "its process may be in another namespace");
         fs::remove_dir_all(id("killed").directory(home)).unwrap();
         assert!(found(home, &killed).is_empty());
-        fs::write(entry_path(home, &id("killed"), &ours), "").unwrap();
+        fs::write(LaunchEntry::new(&id("killed"), &ours).path(home), "").unwrap();
         assert_eq!(found(home, &ours), ["s1"]);
         ours.write(home, &id("s2")).unwrap();
-        assert!(!entry_path(home, &id("killed"), &killed).exists());
-        assert_eq!(entry_names(home).unwrap().len(), 2);
+        assert!(!LaunchEntry::new(&id("killed"), &killed).path(home).exists());
+        assert_eq!(list_entries(home).unwrap().len(), 2);
     }
 
     #[test]
@@ -180,7 +190,9 @@ mod tests {
             fs::write(index.join(name), "").unwrap();
         }
         fs::write(index.join("1-2-s1"), "").unwrap();
-        assert_eq!(entry_names(dir.path()).unwrap(), ["1-2-s1"]);
+        let paths: Vec<PathBuf> =
+            list_entries(dir.path()).unwrap().iter().map(|entry| entry.path(dir.path())).collect();
+        assert_eq!(paths, [index.join("1-2-s1")]);
         sweep_index(dir.path());
         assert_eq!(fs::read_dir(&index).unwrap().count(), foreign.len());
         fs::remove_dir_all(&index).unwrap();

@@ -154,7 +154,7 @@ fn write_run(
             .push_markup("</div>\n");
     }
     let judged = summary::judged_calls(run, cleaner);
-    // How many were judged is told also where none was stopped: without it, a run without its guard would look alike.
+    // The number of judged calls is told also where none was stopped: without it, a run without its guard would look alike.
     if !run.verdicts.is_empty() {
         html.push_markup("<h3>Policy</h3>\n<p>").push_value(run.verdicts.len()).push_markup(" calls judged");
         html.push_markup(if judged.is_empty() { ", none stopped.</p>\n" } else { ".</p>\n<table><thead><tr><th scope=\"col\">Time</th><th scope=\"col\">Answer</th><th scope=\"col\">Tool</th><th scope=\"col\">Command</th></tr></thead><tbody>\n" });

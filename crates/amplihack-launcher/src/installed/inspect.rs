@@ -119,7 +119,7 @@ fn registration_state(
     cwd: &Path,
     tried: bool,
 ) -> Result<RegistrationState, RegistrationError> {
-    // Its settings hold rules, which no file of its own tells apart from the user's.
+    // Amp's settings hold rules, which no file of its own tells apart from the user's.
     if agent == AgentBinary::Amp {
         return Ok(RegistrationState::Absent);
     }

@@ -131,7 +131,7 @@ async fn build_package(options: PackageOptions<'_>) -> Result<SessionPackage, Er
 
     let allow = allowed_fingerprints(&repository, &options)?;
     let mut findings = PackageSecrets::new(&allow);
-    // Its error waits until the history was scanned, so that a secret is reported before a size.
+    // An error of the archive waits until the history was scanned, so that a secret is reported before a size.
     let archived =
         archive_extra(&repository, &gathered, &options, (!options.skip_secret_scan).then_some(&mut findings));
     if !options.skip_secret_scan {

@@ -30,6 +30,7 @@ use amplihack_recipe::run::{
 };
 use amplihack_session::InterruptSignals;
 use amplihack_session::step::StepSpool;
+use amplihack_setup::shim::missing_shim_warning;
 use amplihack_sys::error::ExitKind;
 use amplihack_sys::lock::{FileLock, LockError};
 use amplihack_sys::push_line;
@@ -369,10 +370,7 @@ fn start_run(
     let stand_in = if asked.agent == AgentBinary::Copilot { copilot_shim(&env, &run_id)? } else { None };
     let _shim = stand_in.and_then(|shim| {
         shim.put_first(&mut env).unwrap_or_else(|error| {
-            ui::print_note(
-                "warning",
-                format_args!("Copilot is called without its flags being normalised: {error}"),
-            );
+            ui::print_note("warning", missing_shim_warning(&error));
             None
         })
     });

@@ -90,7 +90,7 @@ pub(super) fn start_sessions(client: Client, args: StartArgs) -> Result<u8, Comm
     let started = match drive_interruptible(client.start_sessions(options))? {
         InterruptibleResult::Done(started) => started,
         InterruptibleResult::Interrupted(code) => {
-            // What was sent before the signal runs on its machine.
+            // A session that was sent before the signal runs on its machine.
             ui::print_note("hint", "see what was started: amplihack remote list --refresh");
             return Ok(code);
         }
