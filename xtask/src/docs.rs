@@ -38,9 +38,7 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
 
 /// Every generated page, by its path, with its text.
 fn pages() -> Result<Vec<(String, String)>, Failure> {
-    let mut build = shell::cargo();
-    build.args(["build", "--quiet", "--package", "amplihack-cli", "--bin", "amplihack"]);
-    shell::run(&mut build)?;
+    shell::build_programs()?;
     let amplihack = shell::target().join("debug/amplihack");
     let mut pages = vec![
         (COMMANDS.to_owned(), command_line::page(&amplihack)?),
@@ -54,7 +52,5 @@ fn pages() -> Result<Vec<(String, String)>, Failure> {
 
 /// What the example `reference` prints.
 fn reference(path: Option<&str>) -> Result<String, Failure> {
-    let mut cargo = shell::cargo();
-    cargo.args(["run", "--quiet", "--package", "amplihack-cli", "--example", "reference", "--"]);
-    shell::read(cargo.args(path))
+    shell::read(shell::example("reference").args(path))
 }

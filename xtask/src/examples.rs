@@ -10,10 +10,9 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
     if !args.is_empty() {
         return Err(format!("unknown arguments {args:?}; try: cargo xtask examples"));
     }
+    shell::build_programs()?;
     for name in shell::programs(&shell::root().join(EXAMPLES))? {
-        let mut cargo = shell::cargo();
-        cargo.args(["run", "--quiet", "--package", "amp-sdk", "--example", &name]);
-        let said = shell::read(&mut cargo)?;
+        let said = shell::read(&mut shell::example(&name))?;
         if said.trim().is_empty() {
             return Err(format!("the example {name} said nothing"));
         }

@@ -18,6 +18,7 @@ mod nightly;
 mod odd_place;
 mod recording;
 mod requirements;
+mod selection;
 mod shell;
 mod skips;
 mod summary;

@@ -13,9 +13,7 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
         [directory] => PathBuf::from(directory),
         _ => return Err(format!("unknown arguments {args:?}; try: cargo xtask man [DIR]")),
     };
-    let mut build = shell::cargo();
-    build.args(["build", "--quiet", "--package", "amplihack-cli", "--bin", "amplihack"]);
-    shell::run(&mut build)?;
+    shell::build_programs()?;
     let program = shell::target().join("debug/amplihack");
     let count = pages(&program, &directory)?;
     ui::say(&format!("wrote {count} pages into {}", directory.display()));

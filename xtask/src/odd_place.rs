@@ -5,26 +5,28 @@ use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::selection::{Selection, TestKind};
 use crate::{Failure, debian};
 
 /// Tests that are run a second time there: those of the crates that look for repositories, and of the odd places themselves.
-pub(crate) const SELECTIONS: &[&[&str]] = &[
-    &[
-        "--package",
-        "amplihack-sys",
-        "--package",
-        "amplihack-config",
-        "--package",
-        "amplihack-hooks",
-        "--package",
-        "amplihack-recipe",
-        "--package",
-        "amplihack-launcher",
-        "--package",
-        "amplihack-setup",
-        "--lib",
-    ],
-    &["--package", "amplihack-cli", "--test", "it", "odd_places::", "config::", "launch::"],
+pub(crate) const SELECTIONS: &[Selection] = &[
+    Selection {
+        packages: &[
+            "amplihack-sys",
+            "amplihack-config",
+            "amplihack-hooks",
+            "amplihack-recipe",
+            "amplihack-launcher",
+            "amplihack-setup",
+        ],
+        kind: TestKind::Unit,
+        modules: &[],
+    },
+    Selection {
+        packages: &["amplihack-cli"],
+        kind: TestKind::Integration,
+        modules: &["odd_places", "config", "launch"],
+    },
 ];
 
 /// The directory, which goes away with this value.

@@ -6,6 +6,9 @@ use std::process::Command;
 
 use crate::Failure;
 
+/// All packages that are tested, for cargo. The fuzz programs are run by `cargo xtask nightly`; that they compile is clippy's to say.
+pub(crate) const EVERYTHING: [&str; 3] = ["--workspace", "--exclude", "amplihack-fuzz"];
+
 /// The workspace's root directory.
 pub(crate) fn root() -> &'static Path {
     let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -33,6 +36,16 @@ pub(crate) fn behind_others(command: Command) -> Command {
     let mut behind = program(nice);
     behind.args(["-n", "19"]).arg(command.get_program());
     behind
+}
+
+/// Builds all programs and examples for the chores that start them, as they are built beside the tests: nothing is built twice.
+pub(crate) fn build_programs() -> Result<(), Failure> {
+    run(cargo().args(["build", "--quiet", "--bins", "--examples"]).args(EVERYTHING))
+}
+
+/// The program of the example `name`, which [`build_programs`] has built.
+pub(crate) fn example(name: &str) -> Command {
+    program(target().join("debug/examples").join(name))
 }
 
 /// `name` in the workspace's root.

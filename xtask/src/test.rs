@@ -8,29 +8,23 @@ use std::thread::JoinHandle;
 use crate::odd_place::{self, OddPlace};
 use crate::requirements::{MissingPolicy, prepare_machine};
 use crate::summary::Summary;
+use crate::selection::{Selection, TestKind, runner, selects_packages};
+use crate::shell::EVERYTHING;
 use crate::{Failure, agents, dist, examples, shell, skips, ui};
 
 /// What is there only with the feature `otel`, which the shipped build has not.
-const OTEL: &[&[&str]] = &[&["amplihack-export", "--lib"], &["amplihack-cli", "--test", "otel"]];
+const OTEL: [&str; 4] = ["--features", "amplihack-cli/otel", "--test", "otel"];
 
 /// What is run again with the hook binary as it is shipped: another C library, another allocator, another order of functions.
-const GUARD: &[&[&str]] = &[
-    &["--package", "amplihack-hooks", "--test", "it"],
-    &[
-        "--package",
-        "amplihack-cli",
-        "--test",
-        "it",
-        "control_plane::",
-        "wrappers::",
-        "real_guard::",
-        "policy::",
-        "overhead::",
-    ],
+const GUARD: &[Selection] = &[
+    Selection { packages: &["amplihack-hooks"], kind: TestKind::Integration, modules: &[] },
+    Selection {
+        packages: &["amplihack-cli"],
+        kind: TestKind::Integration,
+        modules: &["control_plane", "wrappers", "real_guard", "policy", "overhead"],
+    },
 ];
 
-/// What is built and tested. The fuzz programs are run by `cargo xtask nightly`; that they compile is clippy's to say.
-const EVERYTHING: [&str; 3] = ["--workspace", "--exclude", "amplihack-fuzz"];
 
 /// What the command line asks for.
 #[derive(Debug, PartialEq, Eq)]
@@ -92,10 +86,11 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
     ui::say("building the programs; a first build takes minutes");
     let mut build = shell::cargo();
     build.args(["build", "--bins"]);
-    if names_package(&args) {
+    if selects_packages(&args) {
         build.args(["--package", "amplihack-testkit", "--package", "amplihack-hooks"]);
     } else {
-        build.args(EVERYTHING);
+        // With the tests, since their libraries ask for more of the others': built apart, each would be built twice.
+        build.args(["--tests", "--examples"]).args(EVERYTHING);
     }
     shell::run(&mut build)?;
 
@@ -106,21 +101,17 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
         let mut doc_tests = shell::cargo();
         doc_tests.args(["test", "--doc", "--no-fail-fast"]).args(EVERYTHING);
         runs.push(doc_tests);
-        runs.extend(OTEL.iter().map(|words| {
-            let mut with_feature = shell::cargo();
-            with_feature.args(["test", "--no-fail-fast", "--features", "otel", "--package"]);
-            with_feature.args(*words);
-            with_feature
-        }));
+        let mut with_feature = shell::cargo();
+        with_feature.args(["test", "--no-fail-fast"]).args(EVERYTHING).args(OTEL);
+        runs.push(with_feature);
     } else {
         ui::say("documentation tests are left out, since the run is a selection");
     }
 
     let odd_place = if args.is_empty() { Some(OddPlace::create()?) } else { None };
     runs.extend(odd_place.iter().flat_map(|place| {
-        odd_place::SELECTIONS.iter().map(|words| {
-            let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-            let mut elsewhere = runner(&words.iter().collect::<Vec<_>>());
+        odd_place::SELECTIONS.iter().map(|selection| {
+            let mut elsewhere = selection.runner();
             place.surround(&mut elsewhere);
             elsewhere
         })
@@ -194,44 +185,13 @@ impl ShippedHook {
         let directory = hook.parent().unwrap_or(&hook);
         Ok(GUARD
             .iter()
-            .map(|words| {
-                let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-                let mut run = runner(&words.iter().collect::<Vec<_>>());
+            .map(|selection| {
+                let mut run = selection.runner();
                 run.env("AMPLIHACK_TEST_PROGRAMS", directory);
                 run
             })
             .collect())
     }
-}
-
-/// nextest where it is installed, else cargo's own runner; `args` go to it, and select within the workspace.
-fn runner(args: &[&String]) -> Command {
-    let mut command = shell::cargo();
-    if shell::find("cargo-nextest").is_some() {
-        command.args(["nextest", "run", "--no-fail-fast"]);
-        if !names_package(args) {
-            command.args(["--test-threads", &threads().to_string()]);
-        }
-    } else {
-        ui::say("cargo-nextest is not installed; cargo test runs the tests");
-        command.args(["test", "--no-fail-fast", "--tests"]);
-    }
-    if !names_package(args) {
-        command.args(EVERYTHING);
-    }
-    command.args(args);
-    command
-}
-
-/// Half as many tests again as there are processors: the tests of agents and of remote machines wait for half of their time.
-fn threads() -> usize {
-    let processors = std::thread::available_parallelism().map_or(2, usize::from);
-    processors + processors / 2
-}
-
-fn names_package(args: &[&String]) -> bool {
-    args.iter()
-        .any(|arg| arg.as_str() == "--package" || arg.starts_with("-p") || arg.starts_with("--package="))
 }
 
 /// Runs a test runner, passes on what it says, and reads its closing lines.

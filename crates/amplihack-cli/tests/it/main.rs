@@ -44,6 +44,7 @@ mod help;
 mod input;
 mod install;
 mod interrupts;
+mod known_versions;
 mod launch;
 mod messages;
 mod nested;

@@ -11,6 +11,8 @@ use amplihack_probe::model::{ModelScenario, ModelScript, ModelServer};
 use amplihack_testkit::{NetNs, Output, Run, Sandbox, programs, real};
 use tokio::runtime::{Builder, Runtime};
 
+use crate::known_versions;
+
 /// The binary under test.
 pub(crate) fn amplihack() -> &'static Path {
     static ONCE: OnceLock<PathBuf> = OnceLock::new();
@@ -73,10 +75,13 @@ impl World {
             let server = runtime.block_on(ModelServer::start()).unwrap();
             server.set_script(agents[0].1, script);
             let mut world = World { sandbox: Sandbox::repository(), server, runtime };
-            for ((agent, run), program) in agents.iter().zip(programs) {
-                world.prepare(*agent, run, &program);
+            for ((agent, run), program) in agents.iter().zip(&programs) {
+                world.prepare(*agent, run, program);
             }
             test(&mut world);
+            for ((agent, _), program) in agents.iter().zip(&programs) {
+                known_versions::keep(&world.sandbox, *agent, program);
+            }
         };
         // Programs that this thread starts are inside as well.
         NetNs::new().on_thread(inside).expect("a thread may enter the namespace that this test made");
@@ -91,6 +96,7 @@ impl World {
             self.sandbox.set(name, value);
         }
         self.sandbox.set(format!("AMPLIHACK_{}_PATH", agent.name().to_uppercase()), program);
+        known_versions::tell(&self.sandbox, agent, program);
     }
 
     /// Waits until the model has had `count` calls of `run`.

@@ -5,7 +5,7 @@
 
 mod calls;
 mod conventions;
-#[cfg(feature = "otel")]
+#[cfg(any(feature = "otel", test))]
 mod send;
 mod settings;
 mod spans;
@@ -13,7 +13,7 @@ mod spans;
 mod tests;
 mod wire;
 
-#[cfg(feature = "otel")]
+#[cfg(any(feature = "otel", test))]
 pub use send::send_traces;
 pub use settings::{OtelSettings, TraceCollector};
 pub use spans::document_traces;

@@ -11,6 +11,7 @@ use amplihack_testkit::grid::{JourneyCell, cell};
 use amplihack_testkit::{Output, Run, long, loud, procs};
 use serde_json::Value;
 
+use crate::known_versions;
 use crate::world::{World, amplihack, real};
 
 /// The file that the harmless call writes.
@@ -47,7 +48,8 @@ pub(super) fn run(name: &str, agent: AgentBinary, make: fn(&Cell<'_>)) {
     let mut line = "not run: there is no world for it".to_owned();
     World::with(agent, ModelScript::default(), |world| {
         world.sandbox.unset(format!("AMPLIHACK_{}_PATH", agent.name().to_uppercase()));
-        world.sandbox.link(agent.name(), &program);
+        let linked = world.sandbox.link(agent.name(), &program);
+        known_versions::tell(&world.sandbox, agent, &linked);
         world.sandbox.link("amplihack", amplihack());
         // Each user has one; connections to machines are shared below it.
         let root = world.sandbox.root().to_owned();
