@@ -29,7 +29,8 @@ pub(crate) enum TestKind {
 impl Selection {
     /// The command that runs them.
     pub(crate) fn runner(self) -> Command {
-        let words = if has_nextest() { vec!["--filterset".to_owned(), self.filter()] } else { self.arguments() };
+        let words =
+            if has_nextest() { vec!["--filterset".to_owned(), self.filter()] } else { self.arguments() };
         runner(&words.iter().collect::<Vec<_>>())
     }
 

@@ -7,9 +7,9 @@ use std::thread::JoinHandle;
 
 use crate::odd_place::{self, OddPlace};
 use crate::requirements::{MissingPolicy, prepare_machine};
-use crate::summary::Summary;
 use crate::selection::{Selection, TestKind, runner, selects_packages};
 use crate::shell::EVERYTHING;
+use crate::summary::Summary;
 use crate::{Failure, agents, dist, examples, shell, skips, ui};
 
 /// What is there only with the feature `otel`, which the shipped build has not.
@@ -24,7 +24,6 @@ const GUARD: &[Selection] = &[
         modules: &["control_plane", "wrappers", "real_guard", "policy", "overhead"],
     },
 ];
-
 
 /// What the command line asks for.
 #[derive(Debug, PartialEq, Eq)]

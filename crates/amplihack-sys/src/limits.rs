@@ -45,6 +45,9 @@ pub fn exec_cost<'a>(
     program + args + env
 }
 
+/// How many files a process may usually have open.
+const USUAL_OPEN_FILES: u64 = 1024;
+
 /// Checks that this process may have `needed` files open at once.
 ///
 /// # Errors
@@ -52,7 +55,8 @@ pub fn exec_cost<'a>(
 pub fn check_open_files(needed: u64) -> io::Result<()> {
     match getrlimit(Resource::Nofile).current {
         Some(limit) if limit < needed => Err(io::Error::other(format!(
-            "only {limit} files may be open at once, and {needed} are needed; raise it: ulimit -n 1024"
+            "only {limit} files may be open at once, and {needed} are needed; raise it: ulimit -n {}",
+            needed.max(USUAL_OPEN_FILES)
         ))),
         _ => Ok(()),
     }

@@ -24,7 +24,7 @@ use amplihack_session::InterruptSignals;
 use amplihack_sys::error::ExitKind;
 
 use crate::cli::{AgentRunArgs, AutoArgs, AutoCommand, LaunchArgs, OutputFormat, UnattendedArgs};
-use crate::commands::{build_runtime, choose_agent, current_dir};
+use crate::commands::{build_runtime, check_open_files, choose_agent, current_dir};
 use crate::input::{StandardTerminals, gather_input, task_text, utf8_text};
 use crate::ui::{self, CommandFailure};
 
@@ -232,6 +232,7 @@ impl<'a> UnattendedContext<'a> {
         interrupts: InterruptSignals,
     ) -> Result<Self, CommandFailure> {
         check_directory(&cwd)?;
+        check_open_files(1)?;
         require_git(env)?;
         let config = LayeredConfig::load(env, &cwd, &[])?;
         super::config::show_warnings(&config);

@@ -60,7 +60,7 @@ pub(crate) fn run_in(
     // Before the configuration: a directory without rights is not the fault of a file in it.
     check_directory(&cwd)?;
     if !args.dry_run {
-        check_open_files()?;
+        check_open_files(1)?;
     }
     let config = LayeredConfig::load(env, &cwd, &[])?;
     super::config::show_warnings(&config);

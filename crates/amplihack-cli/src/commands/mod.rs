@@ -89,10 +89,13 @@ fn fit_terminal(table: &mut comfy_table::Table) {
 
 /// Files that a run may have open at once, with room to spare: pipes, journals, the guard's socket, the runtimes of its threads.
 const RUN_FILES: u64 = 64;
+/// Files that each further run at the same time has open: fifty of them fit into the usual limit of 1,024.
+const FURTHER_RUN_FILES: u64 = 16;
 
-/// Checks, before anything is shown or recorded, that a run would not fail half-way for want of open files.
-fn check_open_files() -> Result<(), CommandFailure> {
-    amplihack_sys::check_open_files(RUN_FILES)
+/// Checks, before anything is shown or recorded, that no run of those that go on at once would fail half-way for want of open files.
+fn check_open_files(at_once: usize) -> Result<(), CommandFailure> {
+    let further = u64::try_from(at_once.saturating_sub(1)).unwrap_or(u64::MAX);
+    amplihack_sys::check_open_files(further.saturating_mul(FURTHER_RUN_FILES).saturating_add(RUN_FILES))
         .map_err(|error| CommandFailure::from_io_error("no run can be started", &error))
 }
 

@@ -19,8 +19,8 @@ use serde_json::{Value, json};
 
 use super::auto::display::{ProgressDisplay, diff_size};
 use super::auto::{UnattendedContext, await_with_ticks, run_extension, warn_of_permissions};
-use super::build_runtime;
 use super::sessions::first_words;
+use super::{build_runtime, check_open_files};
 use crate::cli::{AgentRunArgs, ParallelArgs, UnattendedArgs};
 use crate::input::task_text;
 use crate::ui::{self, CommandFailure, json_line};
@@ -63,6 +63,7 @@ pub(crate) fn run_parallel(args: ParallelArgs, env: &Env) -> Result<u8, CommandF
         .collect::<Result<Vec<_>, _>>()?;
     // In a race all have to be under way, whatever else was asked for.
     let max = if race { specs.len() } else { usize::try_from(max).unwrap_or(1) };
+    check_open_files(max.min(specs.len()))?;
     let home = env.amplihack_home().ok_or(AutoError::NoHome)?;
     finish_group(&house, RunGroup::begin(&home, specs, max, race)?, &RunExtension::default(), running.json)
 }
@@ -82,6 +83,7 @@ fn continue_group(
     // A group that is complete needs no directory; a run that is not names the one that is gone.
     let cwd = group.specs.first().map(|spec| &spec.cwd).filter(|cwd| cwd.is_dir()).unwrap_or(&home);
     let house = UnattendedContext::for_directory(cwd.clone(), env, interrupts)?;
+    check_open_files(group.max.min(group.specs.len()))?;
     finish_group(&house, group, &extension, json)
 }
 

@@ -293,6 +293,24 @@ fn text_in_hebrew_and_arabic_passes_and_invisible_letters_do_not() {
 }
 
 #[test]
+fn unattended_runs_that_would_lack_open_files_do_not_begin() {
+    let sandbox = crate::auto::claude("result done\n");
+    let one = &["auto", "--agent", "claude", "--task", "look"][..];
+    let several = &["parallel", "--task-file", "tasks", "--agents", "claude", "--max", "9"];
+    sandbox.write("work/tasks", "look\n".repeat(9));
+    // Nine runs at once need more than one does.
+    for (limit, args, needed) in [(24, one, "64 are needed"), (150, several, "192 are needed")] {
+        let mut command = sandbox.command("/bin/bash");
+        command.args(["-c", &format!("ulimit -n {limit}; exec \"$@\""), "sh"]).arg(amplihack()).args(args);
+        let output = Run::new(command).output();
+        output.assert_code(1);
+        let said = output.stderr_text();
+        assert!(said.contains(needed) && said.contains(MORE_FILES), "{said}");
+        assert!(!sandbox.home().join(".amplihack/sessions").exists(), "{said}");
+    }
+}
+
+#[test]
 fn an_unattended_run_without_git_does_not_begin() {
     let sandbox = place();
     let output = sandbox.run(amplihack(), ["auto", "--agent", "claude", "--task", "x"]);

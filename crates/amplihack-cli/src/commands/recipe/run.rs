@@ -82,7 +82,7 @@ pub(super) fn run_recipe(args: &RecipeRunArgs, env: &Env) -> Result<u8, CommandF
     // Before anything is written: no signal is missed from here to the end.
     let interrupts = InterruptSignals::listen_from_now();
     if !args.dry_run {
-        crate::commands::check_open_files()?;
+        crate::commands::check_open_files(1)?;
     }
     let here = current_dir()?;
     let config = LayeredConfig::load(env, &here, &[])?;
