@@ -1,10 +1,11 @@
 //! Odd environments, each with the nine commands that a user or an agent begins with: each works, or names what is wrong and the way out.
 
 use std::ffi::OsString;
+use std::io::Write as _;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
-use amplihack_testkit::{Output, Run, Sandbox, Script, create_repository, skip_test};
+use amplihack_testkit::{Output, Run, Sandbox, Script, create_repository, long, skip_test};
 
 use crate::fakes::fakes;
 use crate::world::amplihack;
@@ -231,6 +232,54 @@ fn without_proc_nothing_is_started_that_could_not_be_ended() {
     let untold = "/proc";
     let exceptions = [("launch", 1, untold), ("json", 1, untold), ("recipe", 1, untold)];
     assert_holds_apart("--map-root-user --mount", "mount -t tmpfs none /proc || exit 99", &exceptions);
+}
+
+/// Mounts a root directory with programs and `/dev/null`, and nothing else, and has what follows run in it.
+const OTHER_ROOT: &str = r#"
+root=$HOME/../apart; mkdir -p $root && mount -t tmpfs none $root || exit 99
+for path in /usr /lib /lib64 /bin /sbin; do
+    if [ -L $path ]; then ln -s $(readlink $path) $root$path
+    elif [ -e $path ]; then mkdir -p $root$path && mount --rbind $path $root$path || exit 99; fi
+done
+mkdir $root/proc $root/dev $root/tmp && mount --rbind /proc $root/proc && touch $root/dev/null && mount --bind /dev/null $root/dev/null || exit 99
+for path in $(realpath $HOME/..) $(realpath $(dirname $(command -v $1))); do mkdir -p $root$path && mount --bind $path $root$path || exit 99; done
+set -- chroot $root /bin/bash -c "cd \"$PWD\" && exec \"\$@\"" bash "$@"
+"#;
+
+#[test]
+fn a_root_directory_with_programs_alone() {
+    assert_holds_apart("--map-root-user --mount", OTHER_ROOT, &[]);
+}
+
+#[test]
+fn ten_thousand_runs_and_an_audit_of_a_gigabyte() {
+    let sandbox = place();
+    assert_holds(&sandbox, None, "", &[]);
+    let home = sandbox.home().join(".amplihack");
+    let recorded: Vec<PathBuf> =
+        std::fs::read_dir(home.join("sessions")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let one = recorded.iter().find(|path| path.join("run.json").is_file()).expect("a run is recorded");
+    let (runs, bytes) = if long() { (10_000, 1 << 30) } else { (300, 4 << 20) };
+    for number in 0..runs {
+        let copy = home.join(format!("sessions/20200101T000000Z-{number:012x}"));
+        std::fs::create_dir(&copy).unwrap();
+        for file in std::fs::read_dir(one).unwrap().flatten().filter(|file| file.path().is_file()) {
+            std::fs::copy(file.path(), copy.join(file.file_name())).unwrap();
+        }
+    }
+    let logs = std::fs::read_dir(sandbox.home().join(".claude/logs/xpia")).unwrap().flatten();
+    let audit =
+        logs.map(|file| file.path()).find(|path| path.extension().is_some_and(|end| end == "log")).unwrap();
+    let lines = std::fs::read(&audit).unwrap();
+    let mut long_audit = std::io::BufWriter::new(std::fs::File::create(&audit).unwrap());
+    for _ in 0..bytes / lines.len() {
+        long_audit.write_all(&lines).unwrap();
+    }
+    drop(long_audit);
+    assert_holds(&sandbox, None, "", &[]);
+    let shown = |args: &[&str]| crate::world::run(&sandbox, args).assert_code(0).json();
+    assert!(shown(&["sessions", "list", "--json"])["sessions"].as_array().unwrap().len() > runs);
+    assert_eq!(shown(&["audit", "show", "--limit", "3", "--json"]).as_array().unwrap().len(), 3);
 }
 
 #[test]
