@@ -11,9 +11,8 @@ use std::os::fd::AsRawFd;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-use libc::c_int;
 use rustix::io::Errno;
-use rustix::process::{Pid, WaitId, WaitIdOptions, getpid, set_child_subreaper, waitid};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, getpid, set_child_subreaper, setpgid, waitid};
 
 use super::{ProcessEntry, raw};
 
@@ -34,23 +33,23 @@ pub struct ChildOptions {
 /// SIGINT ignored, `nohup` with SIGHUP, and Rust programs ignore SIGPIPE. The standard library empties the signal mask.
 /// The command must be spawned by the process that called this function.
 pub fn prepare_child(command: &mut Command, options: ChildOptions) {
-    let parent = raw::own_id();
+    let parent = getpid();
     // SAFETY: the closure runs between fork and exec, where only async-signal-safe calls are allowed. It makes system calls,
     // allocates nothing and takes no lock; an `io::Error` made of an error number does not allocate either.
     unsafe {
-        command.pre_exec(move || options.set_up(parent).map_err(io::Error::from_raw_os_error));
+        command.pre_exec(move || Ok(options.set_up(parent)?));
     }
 }
 
 impl ChildOptions {
     /// Sets this process up, which is the child of `parent` and not the program yet. Makes nothing but system calls.
-    pub(super) fn set_up(self, parent: usize) -> Result<(), c_int> {
+    pub(super) fn set_up(self, parent: Pid) -> Result<(), Errno> {
         raw::default_actions();
         if self.group {
-            raw::lead_group()?;
+            setpgid(None, None)?;
         }
         if self.death_signal {
-            raw::end_with_parent(libc::SIGTERM, parent)?;
+            raw::end_with_parent(Signal::TERM, parent)?;
         }
         Ok(())
     }
@@ -64,7 +63,7 @@ pub fn record_child(command: &mut Command, file: File) {
     // SAFETY: the closure runs between fork and exec, where only async-signal-safe calls are allowed: it makes three system calls.
     // `file` lives as long as the closure.
     unsafe {
-        command.pre_exec(move || raw::record_self(file.as_raw_fd()).map_err(io::Error::from_raw_os_error));
+        command.pre_exec(move || Ok(raw::record_self(file.as_raw_fd())?));
     }
 }
 

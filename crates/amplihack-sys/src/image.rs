@@ -6,7 +6,8 @@ use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::ptr::null;
 
-use libc::{c_char, c_int};
+use libc::c_char;
+use rustix::io::Errno;
 
 use super::raw;
 
@@ -85,22 +86,22 @@ impl ProgramImage {
     }
 
     /// Changes to the program's directory, if it has one of its own.
-    pub(super) fn enter_directory(&self) -> Result<(), c_int> {
-        self.directory.as_deref().map_or(Ok(()), raw::change_directory)
+    pub(super) fn enter_directory(&self) -> Result<(), Errno> {
+        self.directory.as_deref().map_or(Ok(()), rustix::process::chdir)
     }
 
-    /// Becomes the program. Returns the number of the place at which that failed, and the error's number.
-    pub(super) fn execute(&self) -> (usize, c_int) {
-        let mut failed = (0, libc::ENOENT);
+    /// Becomes the program. Returns the number of the place at which that failed, and the error.
+    pub(super) fn execute(&self) -> (usize, Errno) {
+        let mut failed = (0, Errno::NOENT);
         for (number, place) in self.places.iter().enumerate() {
             // SAFETY: both lists end with a null pointer, and live as long as this.
             let error =
                 unsafe { raw::execute_program(place, self.arguments.as_ptr(), self.environment.as_ptr()) };
             match error {
                 // It is not there, or its file system is not there just now.
-                libc::ENOENT | libc::ENOTDIR | libc::ESTALE | libc::ENODEV | libc::ETIMEDOUT => {}
+                Errno::NOENT | Errno::NOTDIR | Errno::STALE | Errno::NODEV | Errno::TIMEDOUT => {}
                 // Perhaps there is one further on that may be run.
-                libc::EACCES => failed = (number, error),
+                Errno::ACCESS => failed = (number, error),
                 other => return (number, other),
             }
         }

@@ -2,7 +2,7 @@
 //!
 //! `fork` copies the page tables, and afterwards every page that this process writes to; for a launch that is more time than
 //! it takes for all that it reads and writes.
-#![expect(unsafe_code, reason = "`clone` with a stack of its own has no safe counterpart")]
+#![expect(unsafe_code, reason = "a process that begins in this one's memory")]
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -10,7 +10,8 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::process::Command;
 
-use libc::{c_int, c_void};
+use rustix::io::Errno;
+use rustix::process::{Pid, getpid};
 
 use super::child::{ChildOptions, wait_for_child};
 use super::image::ProgramImage;
@@ -47,9 +48,9 @@ struct ProgramOrders<'a> {
     streams: [Option<RawFd>; 3],
     options: ChildOptions,
     record: Option<RawFd>,
-    parent: usize,
-    /// Number of the place, and the error's.
-    failed: (usize, c_int),
+    parent: Pid,
+    /// Number of the place, and the error.
+    failed: Option<(usize, Errno)>,
 }
 
 /// Reports whether [`start_program`] starts `command` as the standard library would.
@@ -75,62 +76,55 @@ pub fn start_program(command: &Command, surroundings: &ProgramSurroundings) -> i
     let directory = command.get_current_dir().map(AsRef::<OsStr>::as_ref);
     let image = ProgramImage::new(command.get_program(), command.get_args(), variables, directory)?;
     match start_image(&image, surroundings) {
-        Err((place, libc::ENOEXEC)) => start_image(&image.into_script(place), surroundings),
+        Err((place, Errno::NOEXEC)) => start_image(&image.into_script(place), surroundings),
         other => other,
     }
-    .map_err(|(_, error)| io::Error::from_raw_os_error(error))
+    .map_err(|(_, error)| error.into())
 }
 
 fn start_image(
     image: &ProgramImage,
     surroundings: &ProgramSurroundings,
-) -> Result<StartedProgram, (usize, c_int)> {
-    let number = |error: io::Error| (0, error.raw_os_error().unwrap_or(libc::ENOMEM));
-    let stack = CloneStack::new(STACK).map_err(number)?;
+) -> Result<StartedProgram, (usize, Errno)> {
+    let stack = CloneStack::new(STACK).map_err(|error| (0, error))?;
     let ProgramSurroundings { streams, options, record } = surroundings;
     let mut orders = ProgramOrders {
         image,
         streams: streams.each_ref().map(|stream| stream.as_ref().map(AsRawFd::as_raw_fd)),
         options: *options,
         record: record.as_ref().map(AsRawFd::as_raw_fd),
-        parent: raw::own_id(),
-        failed: (0, 0),
+        parent: getpid(),
+        failed: None,
     };
-    let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
     // A handler of this process that ran in the child would work with this process's variables.
     let before = raw::block_signals(raw::SignalMask::MAX);
-    // SAFETY: the stack is there for it; this thread stands still until the child uses neither it nor `orders` any more.
-    let pid = unsafe { libc::clone(become_program, stack.top(), flags, (&raw mut orders).cast()) };
-    let error = io::Error::last_os_error();
+    let memory = libc::CLONE_VM | libc::CLONE_VFORK;
+    // SAFETY: this thread stands still until the child uses neither the stack nor `orders` any more.
+    let pid = unsafe { stack.start_process(memory, become_program, &raw mut orders) };
     raw::block_signals(before);
-    let Ok(pid @ 1..) = u32::try_from(pid) else { return Err(number(error)) };
-    let started = StartedProgram { pid };
-    // SAFETY: `orders` is valid; it was changed by somebody whom the compiler does not see.
-    let failed = unsafe { (&raw const orders.failed).read_volatile() };
-    if failed.1 == 0 {
-        return Ok(started);
-    }
+    let started = StartedProgram { pid: pid.map_err(|error| (0, error))?.unsigned_abs() };
+    let Some(failed) = orders.failed else { return Ok(started) };
     // It has ended, or is about to. Where somebody else reaps it, the reason is still the child's.
     let _ = started.wait();
     Err(failed)
 }
 
 /// The process between clone and exec. All signals are blocked.
-extern "C" fn become_program(orders: *mut c_void) -> c_int {
+extern "C" fn become_program(orders: *mut ProgramOrders<'_>) -> ! {
     // SAFETY: the parent gives what is its own, and waits.
-    let orders = unsafe { &mut *orders.cast::<ProgramOrders<'_>>() };
-    orders.failed = match orders.set_up() {
+    let orders = unsafe { &mut *orders };
+    orders.failed = Some(match orders.set_up() {
         Ok(()) => {
             raw::block_signals(0);
             orders.image.execute()
         }
         Err(error) => (0, error),
-    };
+    });
     raw::exit_process(127)
 }
 
 impl ProgramOrders<'_> {
-    fn set_up(&self) -> Result<(), c_int> {
+    fn set_up(&self) -> Result<(), Errno> {
         self.options.set_up(self.parent)?;
         for (from, to) in self.streams.into_iter().zip(0..) {
             if let Some(from) = from {

@@ -1,16 +1,20 @@
 //! System calls that touch no memory but their arguments', for code that shares its memory with another process.
 //!
 //! The C library's wrappers leave an error's number in a variable of the calling thread, and a process that was made with
-//! `CLONE_VM` has the thread's variables of the one that made it.
+//! `CLONE_VM` has the thread's variables of the one that made it. Here is what rustix does not call for us; what it calls, it
+//! calls without that variable too.
 #![expect(
     unsafe_code,
     reason = "system calls that neither rustix nor the C library makes without that variable"
 )]
 
 use std::ffi::CStr;
-use std::os::fd::RawFd;
+use std::os::fd::{BorrowedFd, IntoRawFd as _, OwnedFd, RawFd};
 
 use libc::{c_int, c_long};
+use rustix::fs::{CWD, Mode, OFlags, openat};
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
 
 /// Set where processes may share their memory: there are calls below that keep out of thread variables.
 pub(super) const SHARES: bool = cfg!(any(target_arch = "x86_64", target_arch = "aarch64"));
@@ -75,44 +79,44 @@ unsafe fn system_call(number: c_long, arguments: [usize; 5]) -> i64 {
     let [first, second, third, fourth, fifth] = arguments;
     // SAFETY: as this function's caller promises. No memory is shared here.
     let result = unsafe { libc::syscall(number, first, second, third, fourth, fifth) };
-    if result < 0 {
-        -i64::from(std::io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO))
-    } else {
-        result.into()
-    }
+    if result < 0 { last_error() } else { result.into() }
 }
 
-/// An error's number for a negative answer.
-fn check_answer(result: i64) -> Result<usize, c_int> {
-    usize::try_from(result).map_err(|_| c_int::try_from(result.wrapping_neg()).unwrap_or(libc::EIO))
+/// Answer of a call that the C library made and that failed.
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+pub(super) fn last_error() -> i64 {
+    -i64::from(std::io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO))
 }
 
-fn as_argument(raw: RawFd) -> usize {
+/// The error for a negative answer.
+pub(super) fn check_answer(result: i64) -> Result<usize, Errno> {
+    usize::try_from(result)
+        .map_err(|_| Errno::from_raw_os_error(c_int::try_from(result.wrapping_neg()).unwrap_or(libc::EIO)))
+}
+
+fn as_argument(number: c_int) -> usize {
     // With its sign, as the kernel takes numbers.
-    isize::try_from(raw).unwrap_or_default().cast_unsigned()
+    isize::try_from(number).unwrap_or_default().cast_unsigned()
 }
 
-fn call_checked(number: c_long, arguments: [usize; 5]) -> Result<(), c_int> {
+fn call_checked(number: c_long, arguments: [usize; 5]) -> Result<(), Errno> {
     // SAFETY: the callers below give plain numbers or pointers to what lives through the call.
     check_answer(unsafe { system_call(number, arguments) }).map(drop)
 }
 
-pub(super) fn read(from: RawFd, buffer: &mut [u8]) -> Result<usize, c_int> {
-    // SAFETY: the buffer is as long as said.
-    check_answer(unsafe {
-        system_call(libc::SYS_read, [as_argument(from), buffer.as_mut_ptr() as usize, buffer.len(), 0, 0])
-    })
+/// The descriptor `number` of this process.
+pub(super) fn open_descriptor(number: RawFd) -> BorrowedFd<'static> {
+    // SAFETY: whoever gives a process its orders leaves the descriptors in them open in it.
+    unsafe { BorrowedFd::borrow_raw(number) }
 }
 
 /// Writes all of `bytes`, unless that fails; how much was written.
-pub(super) fn write_all(to: RawFd, bytes: &[u8]) -> usize {
+pub(super) fn write_all(to: BorrowedFd<'_>, bytes: &[u8]) -> usize {
     let mut written = 0;
     while let Some(rest) = bytes.get(written..).filter(|rest| !rest.is_empty()) {
-        let arguments = [as_argument(to), rest.as_ptr() as usize, rest.len(), 0, 0];
-        // SAFETY: the pointer and the length are those of a live slice.
-        match check_answer(unsafe { system_call(libc::SYS_write, arguments) }) {
+        match rustix::io::write(to, rest) {
             Ok(count) if count > 0 => written += count,
-            Err(libc::EINTR) => {}
+            Err(Errno::INTR) => {}
             _ => break,
         }
     }
@@ -120,29 +124,20 @@ pub(super) fn write_all(to: RawFd, bytes: &[u8]) -> usize {
 }
 
 /// Writes this process's line of the process table to the end of `list`: one write, so that lines never mix.
-pub(super) fn record_self(list: RawFd) -> Result<(), c_int> {
-    let stat = open_file(libc::AT_FDCWD, c"/proc/self/stat", libc::O_RDONLY)?;
+pub(super) fn record_self(list: RawFd) -> Result<(), Errno> {
     let mut line = [0_u8; 2048];
-    let length = read(stat, &mut line);
+    let stat = openat(CWD, c"/proc/self/stat", OFlags::CLOEXEC, Mode::empty())?;
+    let length = rustix::io::read(&stat, &mut line);
     close_file(stat);
     let line = line.get(..length?).unwrap_or_default();
-    let arguments = [as_argument(list), line.as_ptr() as usize, line.len(), 0, 0];
-    // SAFETY: the pointer and the length are those of a live slice.
-    let written = check_answer(unsafe { system_call(libc::SYS_write, arguments) })?;
-    if line.ends_with(b"\n") && written == line.len() { Ok(()) } else { Err(libc::EIO) }
+    let written = rustix::io::write(open_descriptor(list), line)?;
+    if line.ends_with(b"\n") && written == line.len() { Ok(()) } else { Err(Errno::IO) }
 }
 
-pub(super) fn open_file(directory: RawFd, path: &CStr, flags: c_int) -> Result<RawFd, c_int> {
-    let flags = as_argument(flags | libc::O_CLOEXEC);
-    let arguments = [as_argument(directory), path.as_ptr() as usize, flags, 0o600, 0];
-    // SAFETY: the path ends with a zero.
-    let opened = check_answer(unsafe { system_call(libc::SYS_openat, arguments) })?;
-    RawFd::try_from(opened).map_err(|_| libc::EMFILE)
-}
-
-pub(super) fn close_file(raw: RawFd) {
-    // It is closed even where an error is reported.
-    let _ = call_checked(libc::SYS_close, [as_argument(raw), 0, 0, 0, 0]);
+/// Closes `file`. Dropping it would have the C library do that.
+pub(super) fn close_file(file: OwnedFd) {
+    // SAFETY: it is this function's own.
+    unsafe { rustix::io::close(file.into_raw_fd()) };
 }
 
 /// Closes the descriptors from `first` to `last`.
@@ -152,52 +147,24 @@ pub(super) fn close_range(first: RawFd, last: RawFd) {
     }
     if call_checked(libc::SYS_close_range, [as_argument(first), as_argument(last), 0, 0, 0]).is_err() {
         for raw in first..=last.min(first.saturating_add(65_536)) {
-            close_file(raw);
+            // It is closed even where an error is reported.
+            let _ = call_checked(libc::SYS_close, [as_argument(raw), 0, 0, 0, 0]);
         }
     }
 }
 
 /// Makes `to` what `from` is, open in the program that is exec'd.
-pub(super) fn duplicate_file(from: RawFd, to: RawFd) -> Result<(), c_int> {
+pub(super) fn duplicate_file(from: RawFd, to: RawFd) -> Result<(), Errno> {
     call_checked(libc::SYS_dup3, [as_argument(from), as_argument(to), 0, 0, 0])
 }
 
-pub(super) fn do_not_block(raw: RawFd) {
-    // Only a descriptor that is not open would be refused.
-    let _ = call_checked(
-        libc::SYS_fcntl,
-        [as_argument(raw), as_argument(libc::F_SETFL), as_argument(libc::O_NONBLOCK), 0, 0],
-    );
-}
-
-pub(super) fn rename_file(directory: RawFd, from: &CStr, to: &CStr) {
-    let directory = as_argument(directory);
-    // Without the new name the record is unfinished, which its readers know.
-    let _ = call_checked(
-        libc::SYS_renameat2,
-        [directory, from.as_ptr() as usize, directory, to.as_ptr() as usize, 0],
-    );
-}
-
-pub(super) fn change_directory(path: &CStr) -> Result<(), c_int> {
-    call_checked(libc::SYS_chdir, [path.as_ptr() as usize, 0, 0, 0, 0])
-}
-
-/// Waits until one of `polled` is ready, at most for so many milliseconds; `None`: for ever.
-pub(super) fn poll_files(polled: &mut [libc::pollfd], timeout: Option<u32>) {
-    let time = timeout.map(|timeout| [i64::from(timeout / 1000), i64::from(timeout % 1000) * 1_000_000]);
-    let time = time.as_ref().map_or(0, |time| time.as_ptr() as usize);
-    // Callers look at all of `polled` after an interrupt too.
-    let _ = call_checked(libc::SYS_ppoll, [polled.as_mut_ptr() as usize, polled.len(), time, 0, 0]);
-}
-
 /// A descriptor from which the signals of `mask` are read.
-pub(super) fn signal_descriptor(mask: SignalMask) -> Result<RawFd, c_int> {
+pub(super) fn signal_descriptor(mask: SignalMask) -> Result<RawFd, Errno> {
     let flags = as_argument(libc::SFD_NONBLOCK | libc::SFD_CLOEXEC);
     let arguments = [as_argument(-1), &raw const mask as usize, size_of::<SignalMask>(), flags, 0];
     // SAFETY: the mask is as long as said.
     let opened = check_answer(unsafe { system_call(libc::SYS_signalfd4, arguments) })?;
-    RawFd::try_from(opened).map_err(|_| libc::EMFILE)
+    RawFd::try_from(opened).map_err(|_| Errno::MFILE)
 }
 
 /// Blocks the signals of `mask` and no other; what was blocked before.
@@ -225,43 +192,11 @@ pub(super) fn default_actions() {
     }
 }
 
-pub(super) fn send_signal(pid: c_int, signal: c_int) {
-    // Who has ended needs no signal.
-    let _ = call_checked(libc::SYS_kill, [as_argument(pid), as_argument(signal), 0, 0, 0]);
-}
-
-/// A child that has ended, with its status; `None`: none has; an error: there is none.
-pub(super) fn reap_child() -> Result<Option<(c_int, c_int)>, c_int> {
-    let mut status: c_int = 0;
-    let arguments = [as_argument(-1), &raw mut status as usize, as_argument(libc::WNOHANG), 0, 0];
-    // SAFETY: the status is valid for a write.
-    let pid = check_answer(unsafe { system_call(libc::SYS_wait4, arguments) })?;
-    Ok(c_int::try_from(pid).ok().filter(|pid| *pid > 0).map(|pid| (pid, status)))
-}
-
-pub(super) fn own_id() -> usize {
-    // SAFETY: the call takes nothing.
-    check_answer(unsafe { system_call(libc::SYS_getpid, [0; 5]) }).unwrap_or_default()
-}
-
-pub(super) fn parent_id() -> usize {
-    // SAFETY: the call takes nothing.
-    check_answer(unsafe { system_call(libc::SYS_getppid, [0; 5]) }).unwrap_or_default()
-}
-
-pub(super) fn lead_group() -> Result<(), c_int> {
-    call_checked(libc::SYS_setpgid, [0; 5])
-}
-
-pub(super) fn control_process(option: c_int, argument: c_int) -> Result<(), c_int> {
-    call_checked(libc::SYS_prctl, [as_argument(option), as_argument(argument), 0, 0, 0])
-}
-
 /// Has this process get `signal` when `parent` ends, which is to be its parent still.
-pub(super) fn end_with_parent(signal: c_int, parent: usize) -> Result<(), c_int> {
-    control_process(libc::PR_SET_PDEATHSIG, signal)?;
+pub(super) fn end_with_parent(signal: Signal, parent: Pid) -> Result<(), Errno> {
+    set_parent_process_death_signal(Some(signal))?;
     // It may have gone away before the signal was armed, and nobody is left to want this child.
-    if parent_id() == parent { Ok(()) } else { Err(libc::ESRCH) }
+    if getppid() == Some(parent) { Ok(()) } else { Err(Errno::SRCH) }
 }
 
 /// Becomes the program at `path`; its error's number if it cannot.
@@ -273,9 +208,9 @@ pub(super) unsafe fn execute_program(
     path: &CStr,
     arguments: *const *const libc::c_char,
     environment: *const *const libc::c_char,
-) -> c_int {
+) -> Errno {
     let list = [path.as_ptr() as usize, arguments as usize, environment as usize, 0, 0];
-    call_checked(libc::SYS_execve, list).err().unwrap_or(libc::EIO)
+    call_checked(libc::SYS_execve, list).err().unwrap_or(Errno::IO)
 }
 
 /// Ends this process, and leaves the memory alone.
@@ -284,15 +219,4 @@ pub(super) fn exit_process(code: c_int) -> ! {
         // It does not return.
         let _ = call_checked(libc::SYS_exit_group, [as_argument(code), 0, 0, 0, 0]);
     }
-}
-
-/// Milliseconds of a clock that only goes on.
-pub(super) fn clock_millis() -> i64 {
-    let mut time = [0_i64; 2];
-    // Every Linux has this clock.
-    let _ = call_checked(
-        libc::SYS_clock_gettime,
-        [as_argument(libc::CLOCK_MONOTONIC), time.as_mut_ptr() as usize, 0, 0, 0],
-    );
-    time[0].wrapping_mul(1000).wrapping_add(time[1] / 1_000_000)
 }

@@ -5,7 +5,7 @@
 //! files, inherits the step's orphans, and when the step has ended writes the record by rename. SIGTERM, also that of the
 //! runner's death, makes it end the step's whole tree: SIGTERM, after the grace SIGKILL. What the step left in the
 //! background is kept, with its outputs, until then.
-#![expect(unsafe_code, reason = "`clone` with a stack of its own has no safe counterpart")]
+#![expect(unsafe_code, reason = "a process that begins in this one's memory")]
 
 mod run;
 
@@ -17,9 +17,10 @@ use std::io;
 use std::mem::ManuallyDrop;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::PathBuf;
-use std::ptr::NonNull;
 use std::sync::Arc;
 use std::time::Duration;
+
+use rustix::process::getpid;
 
 use super::child::wait_for_child;
 use super::image::ProgramImage;
@@ -130,7 +131,6 @@ const NOT_STARTED: &str = "failed ";
 /// A keeper that can be started.
 pub struct PreparedKeeper {
     orders: Box<KeeperOrders>,
-    stacks: [CloneStack; 2],
     done: OwnedFd,
     /// Open until the keeper has them.
     _files: KeeperOptions,
@@ -165,13 +165,12 @@ impl PreparedKeeper {
             tell: tell.as_raw_fd(),
             record: keep.record.clone(),
             unfinished: keep.unfinished.clone(),
-            grace: i64::try_from(keep.grace.as_millis()).unwrap_or(i64::MAX),
-            runner: raw::own_id(),
-            stack: std::ptr::null_mut(),
+            grace: keep.grace,
+            runner: getpid(),
+            stacks: [CloneStack::new(KEEPER_STACK)?, CloneStack::new(STEP_STACK)?],
         };
         let pipes = [output, child_output, error, child_error, tell];
-        let stacks = [CloneStack::new(KEEPER_STACK)?, CloneStack::new(STEP_STACK)?];
-        Ok(Self { orders: Box::new(orders), stacks, done, _files: keep, _pipes: pipes })
+        Ok(Self { orders: Box::new(orders), done, _files: keep, _pipes: pipes })
     }
 
     /// Starts the keeper, which gets SIGTERM when the calling *thread* ends, and then its step.
@@ -179,28 +178,15 @@ impl PreparedKeeper {
     /// Returns a descriptor from which the record, or [why there is no step](not_started), is read as soon as it is written, to
     /// its end. Nothing before the end means that the keeper was killed; its step is killed then.
     pub fn start_keeper(self) -> io::Result<(StepKeeper, OwnedFd)> {
-        let Self { mut orders, stacks, done, .. } = self;
-        let [top, of_step] = stacks.each_ref().map(CloneStack::top);
-        orders.stack = of_step;
-        let orders = NonNull::from(Box::leak(orders));
+        let Self { mut orders, done, .. } = self;
+        let place = &raw mut *orders;
         let memory = if raw::SHARES { libc::CLONE_VM } else { 0 };
         // A handler of this process that ran in the keeper would work with this process's variables.
         let before = raw::block_signals(raw::SignalMask::MAX);
-        // SAFETY: the stack is the keeper's own, and it lives with what `orders` points to until the keeper was reaped.
-        let pid = unsafe { libc::clone(run::main, top, memory | libc::SIGCHLD, orders.as_ptr().cast()) };
-        let error = io::Error::last_os_error();
+        // SAFETY: the stack and the orders live until the keeper was reaped.
+        let pid = unsafe { (*place).stacks[0].start_process(memory, run::main, place) };
         raw::block_signals(before);
-        let started = StepKeeper {
-            pid: u32::try_from(pid).unwrap_or_default(),
-            orders,
-            stacks: ManuallyDrop::new(stacks),
-        };
-        if pid > 0 {
-            return Ok((started, done));
-        }
-        // SAFETY: nothing was started.
-        unsafe { started.free_memory() };
-        Err(error)
+        Ok((StepKeeper { pid: pid?.unsigned_abs(), orders: ManuallyDrop::new(orders) }, done))
     }
 }
 
@@ -209,12 +195,8 @@ impl PreparedKeeper {
 #[must_use]
 pub struct StepKeeper {
     pid: u32,
-    orders: NonNull<KeeperOrders>,
-    stacks: ManuallyDrop<[CloneStack; 2]>,
+    orders: ManuallyDrop<Box<KeeperOrders>>,
 }
-
-// SAFETY: this process does not look at what the keeper works with; it only frees it.
-unsafe impl Send for StepKeeper {}
 
 impl StepKeeper {
     /// Returns the keeper's process id, which is also its group's.
@@ -225,22 +207,9 @@ impl StepKeeper {
     /// Waits for its end, and reaps it.
     pub fn wait(self) -> io::Result<()> {
         wait_for_child(self.pid)?;
-        // SAFETY: the keeper has ended.
-        unsafe { self.free_memory() };
+        // Nobody works with it any more.
+        drop(ManuallyDrop::into_inner(self.orders));
         Ok(())
-    }
-
-    /// Frees what the keeper works with.
-    ///
-    /// # Safety
-    ///
-    /// There must be no keeper any more.
-    unsafe fn free_memory(mut self) {
-        // SAFETY: made by `Box::leak`; neither is used again.
-        unsafe {
-            drop(Box::from_raw(self.orders.as_ptr()));
-            ManuallyDrop::drop(&mut self.stacks);
-        }
     }
 }
 
