@@ -45,7 +45,7 @@ pub fn exec_cost<'a>(
     program + args + env
 }
 
-/// How many files a process may usually have open.
+/// Number of files that a process may usually have open.
 const USUAL_OPEN_FILES: u64 = 1024;
 
 /// Checks that this process may have `needed` files open at once.
