@@ -5,12 +5,12 @@ use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::selection::{Selection, TestKind};
+use crate::selection::{TestKind, TestSelection};
 use crate::{Failure, debian};
 
 /// Tests that are run a second time there: those of the crates that look for repositories, and of the odd places themselves.
-pub(crate) const SELECTIONS: &[Selection] = &[
-    Selection {
+pub(crate) const SELECTIONS: &[TestSelection] = &[
+    TestSelection {
         packages: &[
             "amplihack-sys",
             "amplihack-config",
@@ -22,7 +22,7 @@ pub(crate) const SELECTIONS: &[Selection] = &[
         kind: TestKind::Unit,
         modules: &[],
     },
-    Selection {
+    TestSelection {
         packages: &["amplihack-cli"],
         kind: TestKind::Integration,
         modules: &["odd_places", "config", "launch"],

@@ -10,14 +10,14 @@ use crate::ui;
 /// nextest is asked by a filter over the whole workspace, never by `--package`: cargo gives the libraries of fewer packages fewer
 /// features, and so would build half of the workspace once more.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Selection {
+pub(crate) struct TestSelection {
     pub(crate) packages: &'static [&'static str],
     pub(crate) kind: TestKind,
     /// Modules of tests; all if there are none.
     pub(crate) modules: &'static [&'static str],
 }
 
-/// Where tests stand.
+/// Place of tests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TestKind {
     /// Beside the code of a library.
@@ -26,7 +26,7 @@ pub(crate) enum TestKind {
     Integration,
 }
 
-impl Selection {
+impl TestSelection {
     /// The command that runs them.
     pub(crate) fn runner(self) -> Command {
         let words =
@@ -101,10 +101,10 @@ mod tests {
 
     #[test]
     fn both_runners_are_asked_for_the_same_tests() {
-        let modules = Selection { packages: &["one"], kind: TestKind::Integration, modules: &["a", "b"] };
+        let modules = TestSelection { packages: &["one"], kind: TestKind::Integration, modules: &["a", "b"] };
         assert_eq!(modules.filter(), "(package(=one)) & binary(=it) & test(/^(a|b)::/)");
         assert_eq!(modules.arguments(), ["--package", "one", "--test", "it", "a::", "b::"]);
-        let whole = Selection { packages: &["one", "two"], kind: TestKind::Unit, modules: &[] };
+        let whole = TestSelection { packages: &["one", "two"], kind: TestKind::Unit, modules: &[] };
         assert_eq!(whole.filter(), "(package(=one) | package(=two)) & kind(lib)");
         assert_eq!(whole.arguments(), ["--package", "one", "--package", "two", "--lib"]);
     }

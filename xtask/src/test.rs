@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 
 use crate::odd_place::{self, OddPlace};
 use crate::requirements::{MissingPolicy, prepare_machine};
-use crate::selection::{Selection, TestKind, runner, selects_packages};
+use crate::selection::{TestKind, TestSelection, runner, selects_packages};
 use crate::shell::EVERYTHING;
 use crate::summary::Summary;
 use crate::{Failure, agents, dist, examples, shell, skips, ui};
@@ -16,9 +16,9 @@ use crate::{Failure, agents, dist, examples, shell, skips, ui};
 const OTEL: [&str; 4] = ["--features", "amplihack-cli/otel", "--test", "otel"];
 
 /// What is run again with the hook binary as it is shipped: another C library, another allocator, another order of functions.
-const GUARD: &[Selection] = &[
-    Selection { packages: &["amplihack-hooks"], kind: TestKind::Integration, modules: &[] },
-    Selection {
+const GUARD: &[TestSelection] = &[
+    TestSelection { packages: &["amplihack-hooks"], kind: TestKind::Integration, modules: &[] },
+    TestSelection {
         packages: &["amplihack-cli"],
         kind: TestKind::Integration,
         modules: &["control_plane", "wrappers", "real_guard", "policy", "overhead"],

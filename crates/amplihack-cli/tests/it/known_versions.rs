@@ -35,7 +35,7 @@ pub(crate) fn keep(sandbox: &Sandbox, agent: AgentBinary, program: &Path) {
     }
 }
 
-/// Where the entry of `agent` is kept between tests.
+/// File that keeps the entry of `agent` between tests.
 fn kept(agent: AgentBinary) -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("agent-versions").join(agent.name())
 }

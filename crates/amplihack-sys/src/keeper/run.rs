@@ -297,7 +297,7 @@ fn signal_step(state: &KeeperState, signal: Signal) {
         let _ = kill_process_group(step, signal);
         // Nor this one, which may have left its group.
         let _ = kill_process(step, signal);
-        // What stands still would not end.
+        // A stopped process would not end.
         let _ = kill_process_group(step, Signal::CONT);
     }
 }
@@ -316,7 +316,7 @@ fn signal_children(signal: Signal) {
         } else if let Some(pid) = Pid::from_raw(std::mem::take(&mut number)) {
             // A child that is not reaped yet: its id is its own. Who has ended needs no signal.
             let _ = kill_process(pid, signal);
-            // What stands still would not end.
+            // A stopped process would not end.
             let _ = kill_process(pid, Signal::CONT);
         }
     }

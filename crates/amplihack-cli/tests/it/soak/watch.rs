@@ -11,7 +11,7 @@ const CHANCE: usize = 2;
 /// How often is looked.
 const TICK: Duration = Duration::from_millis(5);
 
-/// What a process holds at one moment, or usually.
+/// Holdings of a process at one moment, or its usual ones.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Held {
     /// Memory of its own that is resident, in KiB. Pages of files are the system's to keep or drop.
@@ -51,9 +51,9 @@ impl Held {
     }
 }
 
-/// What a process usually held in the quarters of its work.
+/// Usual holdings of a process in the quarters of its work.
 ///
-/// What it held at most tells little: pieces of work that go on at once have their greatest moments together, or not.
+/// The most that it held tells little: pieces of work that go on at once have their greatest moments together, or not.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Quarters([Held; 4]);
 
