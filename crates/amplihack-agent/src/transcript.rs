@@ -54,7 +54,7 @@ fn text_field(value: &Value, name: &str) -> Option<String> {
 }
 
 fn call_event(id: String, name: String) -> AgentEvent {
-    AgentEvent::ToolCall(ToolCall { id, name, input: EventJson::default(), parent: None })
+    AgentEvent::ToolCall(ToolCall::new(id, name, EventJson::default()))
 }
 
 fn claude_events(line: &TranscriptRecord) -> Vec<AgentEvent> {

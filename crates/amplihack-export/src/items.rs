@@ -130,14 +130,14 @@ impl<'a> TimelineBuilder<'a> {
                 };
                 self.push(seq, at, false, what);
             }
-            AgentEvent::Warning(AgentWarning { kind, message }) => {
+            AgentEvent::Warning(AgentWarning { kind, message, .. }) => {
                 let what = TimelineItemKind::Warning {
                     kind: self.cleaner.clean_text(kind),
                     message: self.cleaner.clean_text(message),
                 };
                 self.push(seq, at, false, what);
             }
-            AgentEvent::Raw(AgentRawLine { kind, value, text }) => {
+            AgentEvent::Raw(AgentRawLine { kind, value, text, .. }) => {
                 let line = value.as_ref().map(|value| value.text().to_owned());
                 let what = TimelineItemKind::Other {
                     kind: clean(kind),

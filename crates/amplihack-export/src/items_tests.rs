@@ -20,12 +20,11 @@ fn told(run: &ExportedRun) -> Vec<String> {
 }
 
 fn text(text: &str, delta: bool, message: Option<&str>, parent: Option<&str>) -> AgentText {
-    AgentText {
-        text: text.to_owned(),
-        delta,
-        message: message.map(str::to_owned),
-        parent: parent.map(str::to_owned),
-    }
+    let mut text = AgentText::new(text);
+    text.delta = delta;
+    text.message = message.map(str::to_owned);
+    text.parent = parent.map(str::to_owned);
+    text
 }
 
 #[test]
@@ -55,19 +54,10 @@ fn a_secret_in_parts_is_replaced() {
 #[test]
 fn a_result_stands_with_its_call_and_one_without_a_call_alone() {
     let call = |id: &str| {
-        AgentEvent::ToolCall(ToolCall {
-            id: id.to_owned(),
-            name: format!("tool-{id}"),
-            input: EventJson::from(&json!({})),
-            parent: None,
-        })
+        AgentEvent::ToolCall(ToolCall::new(id, format!("tool-{id}"), EventJson::from(&json!({}))))
     };
     let result = |id: &str, output: &str| {
-        AgentEvent::ToolResult(ToolResult {
-            id: id.to_owned(),
-            output: output.to_owned(),
-            ..ToolResult::default()
-        })
+        AgentEvent::ToolResult(ToolResult::new(id, output))
     };
     let run = claude_run(vec![
         numbered_event(0, call("a")),

@@ -26,7 +26,7 @@ pub(crate) fn start_time() -> Timestamp {
 /// `event` as the `seq`th of its run, `seq` half seconds after its start.
 pub(crate) fn numbered_event(seq: u64, event: AgentEvent) -> Envelope {
     let at = start_time() + SignedDuration::from_millis(500 * i64::try_from(seq).unwrap());
-    Envelope { seq, at, raw: None, event }
+    Envelope::new(seq, at, event)
 }
 
 /// A run of Claude Code with `events`; it ended as the last of them says.
@@ -100,30 +100,19 @@ pub(crate) fn hostile_document() -> ExportDocument {
     add(AgentEvent::Started(started));
     for at in 0..HOSTILE.len() {
         let id = format!("call{at}{}", nasty(at));
-        add(AgentEvent::Text(AgentText { text: nasty(at), ..AgentText::default() }));
-        add(AgentEvent::Thinking(AgentText { text: nasty(at + 1), ..AgentText::default() }));
+        add(AgentEvent::Text(AgentText::new(nasty(at))));
+        add(AgentEvent::Thinking(AgentText::new(nasty(at + 1))));
         let mut input = json!({ "command": nasty(at + 2), "long": nasty(at).repeat(200), "old_string": nasty(at), "new_string": nasty(at + 3) });
         input[nasty(at + 4)] = json!({ "nested": nasty(at + 5) });
-        add(AgentEvent::ToolCall(ToolCall {
-            id: id.clone(),
-            name: nasty(at + 6),
-            input: (&input).into(),
-            parent: None,
-        }));
+        add(AgentEvent::ToolCall(ToolCall::new(id.clone(), nasty(at + 6), (&input).into())));
         let output = format!("{}\n", nasty(at + 7)).repeat(1 + at * 5);
-        add(AgentEvent::ToolResult(ToolResult {
-            id,
-            output,
-            is_error: at % 2 == 0,
-            exit_code: Some(1),
-            parent: None,
-        }));
+        let mut result = ToolResult::new(id, output);
+        (result.is_error, result.exit_code) = (at % 2 == 0, Some(1));
+        add(AgentEvent::ToolResult(result));
         add(AgentEvent::Warning(AgentWarning::new(&nasty(at + 8), nasty(at + 9))));
     }
-    let usage = AgentUsage {
-        amounts: UsageTotals { input_tokens: 1, cost_usd: Some(0.5), ..UsageTotals::default() },
-        ..AgentUsage::default()
-    };
+    let mut usage = AgentUsage::default();
+    usage.amounts = UsageTotals { input_tokens: 1, cost_usd: Some(0.5), ..UsageTotals::default() };
     add(AgentEvent::Usage(usage));
     let mut end = EndEvent::bare_failure(amplihack_agent::event::FailKind::Agent, nasty(2));
     end.summary.text = Some(nasty(1));

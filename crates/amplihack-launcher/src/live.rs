@@ -256,13 +256,9 @@ mod tests {
             since,
             UsageTotals::default(),
         );
-        let main = AgentUsage {
-            message: Some("main".to_owned()),
-            amounts: UsageTotals { input_tokens: 10, ..UsageTotals::default() },
-            ..AgentUsage::default()
-        };
-        live.observe_event(&AgentEvent::Usage(main.clone()));
-        live.observe_event(&AgentEvent::Usage(AgentUsage { message: Some("one".to_owned()), ..main }));
+        let amounts = UsageTotals { input_tokens: 10, ..UsageTotals::default() };
+        live.observe_event(&AgentEvent::Usage(AgentUsage::of_message("main", amounts)));
+        live.observe_event(&AgentEvent::Usage(AgentUsage::of_message("one", amounts)));
         let rows = [
             row("old", "2026-11-29T12:59:59Z", 1000),
             row("one", "2026-11-29T13:00:01Z", 5),

@@ -106,10 +106,10 @@ mod tests {
     fn call(stall: &mut StallDetector, number: usize, command: &str, fails: bool) -> Option<TurnFault> {
         let id = format!("call{number}");
         let input = EventJson::from(&serde_json::json!({ "command": command }));
-        let asked =
-            AgentEvent::ToolCall(ToolCall { id: id.clone(), name: "sh".to_owned(), input, parent: None });
-        let exit_code = Some(i64::from(fails));
-        let answered = AgentEvent::ToolResult(ToolResult { id, exit_code, ..ToolResult::default() });
+        let asked = AgentEvent::ToolCall(ToolCall::new(id.clone(), "sh", input));
+        let mut result = ToolResult::new(id, "");
+        result.exit_code = Some(i64::from(fails));
+        let answered = AgentEvent::ToolResult(result);
         stall.observe_event(&asked).or_else(|| stall.observe_event(&answered))
     }
 
@@ -140,10 +140,10 @@ mod tests {
         let mut stall = StallDetector::new(limits(3));
         assert_eq!(stall.silence_limit(), Duration::from_mins(1));
         let input = EventJson::default();
-        let call = ToolCall { id: "a".to_owned(), name: "sh".to_owned(), input, parent: None };
+        let call = ToolCall::new("a", "sh", input);
         assert_eq!(stall.observe_event(&AgentEvent::ToolCall(call)), None);
         assert_eq!(stall.silence_limit(), Duration::from_mins(6));
-        let result = ToolResult { id: "a".to_owned(), ..ToolResult::default() };
+        let result = ToolResult::new("a", "");
         assert_eq!(stall.observe_event(&AgentEvent::ToolResult(result)), None);
         assert_eq!(stall.silence_limit(), Duration::from_mins(1));
     }

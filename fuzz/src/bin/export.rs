@@ -243,24 +243,20 @@ fn document(text: &str, agent: AgentBinary) -> ExportDocument {
     let mut reader = AgentStreamReader::new(new_decoder(agent), false);
     let mut events: Vec<Envelope> = Vec::new();
     reader.push(text.as_bytes(), start, &mut events);
-    let mut add = |event| events.push(Envelope { seq: 0, at: start, raw: None, event });
+    let mut add = |event| events.push(Envelope::new(0, start, event));
     let mut started = AgentSessionStarted::new(agent);
     started.version = Some(own());
     started.agent_session = Some(own());
     add(AgentEvent::Started(started));
-    add(AgentEvent::Text(AgentText { text: own(), ..AgentText::default() }));
-    add(AgentEvent::Thinking(AgentText { text: own(), ..AgentText::default() }));
+    add(AgentEvent::Text(AgentText::new(own())));
+    add(AgentEvent::Thinking(AgentText::new(own())));
     let mut input =
         serde_json::json!({ "command": text, "old_string": text, "new_string": text, "file_path": text });
     input[text] = serde_json::json!([text, { text: text }]);
-    add(AgentEvent::ToolCall(ToolCall { id: own(), name: own(), input: (&input).into(), parent: None }));
-    add(AgentEvent::ToolResult(ToolResult {
-        id: own(),
-        output: own(),
-        is_error: true,
-        exit_code: Some(1),
-        parent: Some(own()),
-    }));
+    add(AgentEvent::ToolCall(ToolCall::new(own(), own(), (&input).into())));
+    let mut result = ToolResult::new(own(), own());
+    (result.is_error, result.exit_code, result.parent) = (true, Some(1), Some(own()));
+    add(AgentEvent::ToolResult(result));
     add(AgentEvent::Warning(AgentWarning::new(text, own())));
     let mut end = EndEvent::bare_failure(FailKind::Agent, own());
     end.summary.text = Some(own());

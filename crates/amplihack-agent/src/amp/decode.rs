@@ -89,7 +89,7 @@ impl AmpStream {
     fn emit_assistant(&mut self, message: AssistantMessage, out: &mut Vec<AgentEvent>) {
         let (parent, id) = (message.parent_tool_use_id, message.message.id);
         for block in message.message.content {
-            let said = |text| AgentText { text, delta: false, message: id.clone(), parent: parent.clone() };
+            let said = |text| AgentText { message: id.clone(), parent: parent.clone(), ..AgentText::new(text) };
             out.push(match block {
                 ContentBlock::Text(block) => {
                     if parent.is_none() {
@@ -103,6 +103,7 @@ impl AmpStream {
                     name: block.name,
                     input: event_json(&block.input),
                     parent: parent.clone(),
+                    ..ToolCall::default()
                 }),
                 other => raw_block_event(&other),
             });
@@ -188,8 +189,8 @@ fn emit_tool_results(message: UserMessage, out: &mut Vec<AgentEvent>) {
                 id: block.tool_use_id,
                 output: tool_output_text(block.content),
                 is_error: block.is_error,
-                exit_code: None,
                 parent: message.parent_tool_use_id.clone(),
+                ..ToolResult::default()
             }),
             other => raw_block_event(&other),
         });
@@ -248,7 +249,7 @@ fn usage_totals(usage: &WireUsage, cost_usd: Option<f64>) -> UsageTotals {
         cache_read_tokens: usage.cache_read_input_tokens,
         cache_write_tokens: usage.cache_creation_input_tokens,
         cost_usd,
-        premium_requests: None,
+        ..UsageTotals::default()
     }
 }
 

@@ -44,7 +44,7 @@ struct ClaudeMessageContext<'a> {
 impl ClaudeMessageContext<'_> {
     fn tag_text(self, text: String) -> AgentText {
         let (message, parent) = (self.message.map(str::to_owned), self.parent.map(str::to_owned));
-        AgentText { text, delta: false, message, parent }
+        AgentText { message, parent, ..AgentText::new(text) }
     }
 }
 
@@ -120,6 +120,7 @@ impl ClaudeStream {
                 name: block.name.into_string(),
                 input: block.input.map(EventJson::from).unwrap_or_default(),
                 parent: place.parent.map(str::to_owned),
+                ..ToolCall::default()
             })),
             kind if kind.ends_with("tool_result") => out.push(tool_result(block, place)),
             kind => whole.emit_raw("assistant", kind, index, out),
@@ -171,6 +172,7 @@ impl ClaudeStream {
             delta: true,
             message: message(),
             parent,
+            ..AgentText::default()
         };
         match (event.kind.text(), event.delta.kind.text()) {
             ("content_block_delta", "text_delta") => out.push(AgentEvent::Text(delta(event.delta.text))),
@@ -204,8 +206,8 @@ fn tool_result(block: ClaudeBlock<'_>, place: ClaudeMessageContext<'_>) -> Agent
         id: block.call.into_string(),
         output: block.content.into_text(),
         is_error: block.is_error.0.unwrap_or_default(),
-        exit_code: None,
         parent: place.parent.map(str::to_owned),
+        ..ToolResult::default()
     })
 }
 

@@ -44,7 +44,7 @@ impl ClaudeStream {
             agent_session: session.into_option().or_else(|| self.session.clone()),
             turns: record.turns.as_count(),
             duration_ms: record.duration.as_count(),
-            exit: None,
+            ..RunEndSummary::default()
         };
         let (subtype, reason) = (subtype.text(), reason.text());
         let interrupted = std::mem::take(&mut self.interrupted);

@@ -104,7 +104,7 @@ impl CodexStream {
         if let Some((name, input)) = item_call(&item) {
             let id = item.id.into_string();
             self.open.insert(id.clone());
-            out.push(AgentEvent::ToolCall(ToolCall { id, name, input, parent: None }));
+            out.push(AgentEvent::ToolCall(ToolCall::new(id, name, input)));
         }
     }
 
@@ -131,7 +131,7 @@ impl CodexStream {
         let Some((name, input)) = item_call(&item) else { return };
         let id = item.id.into_string();
         if !self.open.remove(&id) {
-            out.push(AgentEvent::ToolCall(ToolCall { id: id.clone(), name, input, parent: None }));
+            out.push(AgentEvent::ToolCall(ToolCall::new(id.clone(), name, input)));
         }
         let problem = item.error.message.into_option();
         let failed = matches!(item.status.text(), "failed" | "declined")
@@ -147,7 +147,7 @@ impl CodexStream {
             output,
             is_error: failed,
             exit_code: item.exit_code.0,
-            parent: None,
+            ..ToolResult::default()
         }));
     }
 }

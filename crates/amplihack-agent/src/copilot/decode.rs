@@ -174,6 +174,7 @@ impl CopilotStream {
             delta,
             message: message.clone(),
             parent: parent.map(str::to_owned),
+            ..AgentText::default()
         };
         match kind {
             "turn_start" => {

@@ -21,7 +21,7 @@ impl CopilotStream {
         if self.calls.insert(id.clone()) {
             let input = arguments.map(EventJson::from).unwrap_or_default();
             let (name, parent) = (name.into_string(), parent.map(str::to_owned));
-            out.push(AgentEvent::ToolCall(ToolCall { id, name, input, parent }));
+            out.push(AgentEvent::ToolCall(ToolCall { parent, ..ToolCall::new(id, name, input) }));
         }
     }
 
@@ -46,6 +46,7 @@ impl CopilotStream {
                     output: problem.unwrap_or_else(|| data.result.content.into_text()),
                     exit_code: data.shell.exit_code.0,
                     parent: parent.map(str::to_owned),
+                    ..ToolResult::default()
                 }));
             }
             _ => {}

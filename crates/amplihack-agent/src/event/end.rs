@@ -3,7 +3,7 @@
 use amplihack_sys::ProcessExit;
 use serde::{Deserialize, Serialize};
 
-use super::RunOutcome;
+use super::{EventJson, RunOutcome};
 
 /// The last event of a run.
 ///
@@ -29,10 +29,17 @@ pub struct EndEvent {
 /// Facts about a run at its end.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct RunEndSummary {
     /// The last thing that the agent said: its answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
+    /// The answer as JSON, where a schema was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub structured_output: Option<EventJson>,
+    /// Reason for which the model stopped at last, in the provider's own word.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop_reason: Option<String>,
     /// The agent's own id of the session, to resume it by.
     #[serde(default, alias = "session", skip_serializing_if = "Option::is_none")]
     pub agent_session: Option<String>,
@@ -76,6 +83,9 @@ pub enum FailKind {
     Startup,
     /// The agent could not be started or watched.
     Spawn,
+    /// A kind that this version does not know.
+    #[serde(other)]
+    Unknown,
 }
 
 impl FailKind {

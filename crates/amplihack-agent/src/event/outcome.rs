@@ -24,6 +24,9 @@ macro_rules! outcomes {
         #[non_exhaustive]
         pub enum RunOutcome {
             $($(#[doc = $doc])+ $variant,)+
+            /// An outcome that this version does not know. None of ours ends so.
+            #[serde(other)]
+            Unknown,
         }
 
         impl RunOutcome {
@@ -33,6 +36,11 @@ macro_rules! outcomes {
             const fn table_row(self) -> RunOutcomeRow {
                 match self {
                     $(Self::$variant => RunOutcomeRow { name: $name, exit: $exit, meaning: concat!($($doc),+) },)+
+                    Self::Unknown => RunOutcomeRow {
+                        name: "unknown",
+                        exit: Some(ExitKind::Failed),
+                        meaning: "An outcome of a newer version.",
+                    },
                 }
             }
         }

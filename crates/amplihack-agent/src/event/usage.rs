@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 /// Usage of one message, or of the whole run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct AgentUsage {
     /// The message; none for the agent's own total.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -20,6 +21,18 @@ pub struct AgentUsage {
     pub amounts: UsageTotals,
 }
 
+impl AgentUsage {
+    /// Usage of the message `message`.
+    pub fn of_message(message: impl Into<String>, amounts: UsageTotals) -> Self {
+        Self { message: Some(message.into()), amounts, ..Self::default() }
+    }
+
+    /// The agent's own total.
+    pub fn of_total(amounts: UsageTotals) -> Self {
+        Self { total: true, amounts, ..Self::default() }
+    }
+}
+
 /// Amounts that add up, the same for every agent: a token is counted in one field only.
 ///
 /// | field | Claude Code, Amp | Codex | Copilot | Gemini |
@@ -28,8 +41,11 @@ pub struct AgentUsage {
 /// | `cache_read_tokens` | `cache_read_input_tokens` | `cached_input_tokens` | `cacheReadTokens` | `cached` |
 /// | `cache_write_tokens` | `cache_creation_input_tokens` | `cache_write_input_tokens` | `cacheWriteTokens` | - |
 /// | `output_tokens` | `output_tokens` | `output_tokens` | `outputTokens` | `total_tokens` less `input_tokens` |
+/// | `reasoning_tokens` | - | `reasoning_output_tokens` | `reasoningTokens` | `thoughts` |
 /// | `cost_usd` | `total_cost_usd` | - | - | - |
 /// | `premium_requests` | - | - | `premiumRequests` | - |
+///
+/// New amounts may come: write `..UsageTotals::default()` behind those that are meant.
 ///
 /// Codex and Copilot state the totals of the *session*: after a resume they hold what earlier runs used too, see
 /// [`Counts::session_totals`](crate::profile::UsageReports::session_totals). Claude Code states what its process used.
@@ -42,6 +58,9 @@ pub struct UsageTotals {
     /// Tokens written by the model, its thinking included.
     #[serde(default)]
     pub output_tokens: u64,
+    /// Those of `output_tokens` in which the model thought, where the agent counts them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reasoning_tokens: Option<u64>,
     /// Tokens read from the model's cache.
     #[serde(default)]
     pub cache_read_tokens: u64,
@@ -80,6 +99,9 @@ impl UsageTotals {
         Self {
             input_tokens: self.input_tokens.saturating_sub(earlier.input_tokens),
             output_tokens: self.output_tokens.saturating_sub(earlier.output_tokens),
+            reasoning_tokens: self
+                .reasoning_tokens
+                .map(|whole| whole.saturating_sub(earlier.reasoning_tokens.unwrap_or_default())),
             cache_read_tokens: self.cache_read_tokens.saturating_sub(earlier.cache_read_tokens),
             cache_write_tokens: self.cache_write_tokens.saturating_sub(earlier.cache_write_tokens),
             cost_usd: some(self.cost_usd, earlier.cost_usd),
@@ -97,6 +119,9 @@ impl UsageTotals {
         ];
         for (sum, more) in fields {
             *sum = sum.saturating_add(more);
+        }
+        if let Some(more) = other.reasoning_tokens {
+            self.reasoning_tokens = Some(self.reasoning_tokens.unwrap_or_default().saturating_add(more));
         }
         add_some(&mut self.cost_usd, other.cost_usd);
         add_some(&mut self.premium_requests, other.premium_requests);

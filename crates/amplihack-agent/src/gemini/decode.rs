@@ -64,7 +64,7 @@ impl AgentLineReader for GeminiStream {
                 self.emit_spoken_text(out);
                 let input = line.parameters.map(EventJson::from).unwrap_or_default();
                 let (id, name) = (line.call.into_string(), line.tool.into_string());
-                out.push(AgentEvent::ToolCall(ToolCall { id, name, input, parent: None }));
+                out.push(AgentEvent::ToolCall(ToolCall::new(id, name, input)));
             }
             ("tool_result", _) => {
                 let is_error = line.status.text() == "error";

@@ -118,6 +118,7 @@ fn totals_are_those_of_the_model() {
             cache_write_tokens: 3 * replies * cached,
             cost_usd: totals.cost_usd,
             premium_requests: totals.premium_requests,
+            reasoning_tokens: totals.reasoning_tokens,
         };
         assert_eq!(totals, expected, "{name}");
     }

@@ -203,7 +203,7 @@ impl SpanWriter<'_> {
             _ => None,
         });
         warnings
-            .map(|(at, AgentWarning { kind, message })| {
+            .map(|(at, AgentWarning { kind, message, .. })| {
                 let mut attributes = vec![otel_attribute(WARNING_KIND, self.clean_text(kind))];
                 if self.content {
                     attributes.push(otel_attribute(WARNING_MESSAGE, self.clean_text(message)));

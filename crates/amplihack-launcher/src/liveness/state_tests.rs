@@ -27,8 +27,9 @@ fn pre(agent: AgentBinary, id: &str, decision: Decision) -> HookReport {
 }
 
 fn result(state: &mut CallLedger, id: &str, is_error: bool, output: &str) {
-    let (id, output) = (id.to_owned(), output.to_owned());
-    state.take_result(&ToolResult { id, output, is_error, ..ToolResult::default() }, false);
+    let mut result = ToolResult::new(id, output);
+    result.is_error = is_error;
+    state.take_result(&result, false);
 }
 
 fn call(
