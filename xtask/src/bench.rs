@@ -24,8 +24,7 @@ use measure::{Entry, Job, Pairs, Until};
 use stage::Stage;
 
 const RUNS: usize = 200;
-const USAGE: &str =
-    "try: cargo xtask bench [--only guard|recipes|commands|streams|secrets|verdicts] [--runs N] [--bins DIR]";
+const USAGE: &str = "try: cargo xtask bench [--only launches|guard|recipes|commands|streams|secrets|verdicts] [--runs N] [--bins DIR]";
 
 /// Builds, measures, prints a table and, unless the binaries were given, writes `docs/benchmarks.md`.
 pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
@@ -94,6 +93,12 @@ fn only(part: &str, given: Option<&Path>, runs: usize) -> Result<(), Failure> {
             // Its rows stand in a table with others.
             return if given.is_some() { Ok(()) } else { write(&guard::replace_rows(&page()?, &table)) };
         }
+        "launches" => {
+            let stage = staged(&built(MORE)?)?;
+            let table = table::table(&measure::rows(&stage, launch_entries(&stage, runs))?);
+            ui::warn(&table);
+            return if given.is_some() { Ok(()) } else { write(&with_rows(&page()?, &table)) };
+        }
         "verdicts" => (verdicts::HEADING, String::new()),
         _ => return Err(format!("there is no part {part:?}; {USAGE}")),
     };
@@ -110,6 +115,19 @@ fn with_section(page: &str, heading: &str, section: &str) -> String {
     let (before, rest) = page.split_once(heading).unwrap_or((page, ""));
     let after = rest.find("\n## ").map(|at| &rest[at..]).unwrap_or_default();
     format!("{}\n\n{}\n{after}", before.trim_end(), section.trim_end())
+}
+
+/// `page` with `table`'s rows in the place of its own of the same names.
+fn with_rows(page: &str, table: &str) -> String {
+    fn name(row: &str) -> Option<&str> {
+        row.strip_prefix("| ")?.split(" | ").next()
+    }
+    let measured = |line: &str| {
+        let is_alike = |row: &&str| name(row).is_some_and(|name_of| Some(name_of) == name(line));
+        // The heads of both tables are the same.
+        table.lines().find(is_alike).unwrap_or(line).to_owned() + "\n"
+    };
+    page.lines().map(measured).collect()
 }
 
 fn page() -> Result<String, Failure> {
@@ -141,20 +159,10 @@ fn judged(page: &str) -> String {
 /// Everything that is measured by starting processes.
 fn entries(stage: &Stage, runs: usize) -> Vec<Entry> {
     let amplihack = |args: &[&str]| Job::new(stage.amplihack(), args);
-    let agent = |args: &[&str]| Job::new(stage.agent(), args);
     let floor = || Job::new("/bin/true", &[]);
     let start = |name: &str, args| Entry::to_end(name, "", amplihack(args), floor(), runs);
-    let launch = |name: &str, goal, until| Entry {
-        name: name.to_owned(),
-        goal,
-        ours: amplihack(&["claude", "-p", "--prompt", "hi"]),
-        against: agent(&["-p", "--", "hi"]),
-        until,
-        runs,
-    };
-    let (prompt, sessions) = (stage.prompt(), stage.sessions());
-    let piped = format!("cat '{}' | '{}' -p", prompt.display(), stage.agent().display());
-    vec![
+    let sessions = stage.sessions();
+    let mut entries = vec![
         Entry::to_end("the floor: `/bin/true` against itself", "", floor(), floor(), runs),
         start("start: `amplihack --version` against `/bin/true`", &["--version"]),
         start("start: `amplihack --help` against `/bin/true`", &["--help"]),
@@ -166,6 +174,25 @@ fn entries(stage: &Stage, runs: usize) -> Vec<Entry> {
             floor(),
             runs,
         ),
+    ];
+    entries.extend(launch_entries(stage, runs));
+    entries
+}
+
+/// Launches against their agent alone.
+fn launch_entries(stage: &Stage, runs: usize) -> Vec<Entry> {
+    let amplihack = |args: &[&str]| Job::new(stage.amplihack(), args);
+    let launch = |name: &str, goal, until| Entry {
+        name: name.to_owned(),
+        goal,
+        ours: amplihack(&["claude", "-p", "--prompt", "hi"]),
+        against: Job::new(stage.agent(), &["-p", "--", "hi"]),
+        until,
+        runs,
+    };
+    let prompt = stage.prompt();
+    let piped = format!("cat '{}' | '{}' -p", prompt.display(), stage.agent().display());
+    vec![
         launch(
             "launch, to the agent's first byte: `amplihack claude -p --prompt hi` against the agent itself",
             "≤ 3 ms more",
@@ -261,6 +288,13 @@ mod tests {
         let found = with_section(&found, "## Streams", "## Streams\n\nfaster\n");
         assert_eq!(found, "# All\n\n## Recipes\n\nnew\n\n## Streams\n\nfaster\n");
         assert_eq!(with_section("# All\n", "## X", "## X\n"), "# All\n\n## X\n");
+    }
+
+    #[test]
+    fn rows_are_replaced_by_their_names() {
+        let page = "| | ours |\n|---|---|\n| launch | 1 |\n| other | 2 |\n";
+        let found = super::with_rows(page, "| | ours |\n|---|---|\n| launch | 3 |\n| new | 4 |\n");
+        assert_eq!(found, "| | ours |\n|---|---|\n| launch | 3 |\n| other | 2 |\n");
     }
 
     #[test]

@@ -47,7 +47,7 @@ usage: cargo xtask test [--long] [--system | --skip-missing] [RUNNER ARGS…]
        cargo xtask examples                       run every example of the Amp SDK against its fake CLI
        cargo xtask minimal-versions               whether the lowest versions that the manifests ask for compile
        cargo xtask bench [--runs N] [--bins DIR]  timings, into docs/benchmarks.md; --bins: use these binaries, write nothing
-       cargo xtask bench --only PART              one part of that page: guard, recipes, commands, streams, secrets, verdicts";
+       cargo xtask bench --only PART              one part of that page: launches, guard, recipes, commands, streams, secrets, verdicts";
 
 /// A chore that could not be done, in words for a person. An empty text: it has been said already.
 type Failure = String;

@@ -1,9 +1,12 @@
 //! The timeline of a run: its events as a person reads them. Parts of texts are joined, results stand with their calls.
 
 use std::collections::HashMap;
+use std::fmt::Display;
 
 use amplihack_agent::AgentEvent;
-use amplihack_agent::event::{AgentPermission, AgentRawLine, AgentText, AgentWarning, ToolCall, ToolResult};
+use amplihack_agent::event::{
+    ActivityPhase, AgentPermission, AgentRawLine, AgentText, AgentWarning, ToolCall, ToolResult, UnknownEvent,
+};
 use amplihack_audit::AuditEntry;
 use amplihack_verdict::Decision;
 use jiff::Timestamp;
@@ -28,6 +31,8 @@ pub(crate) struct TimelineItem {
 /// The kinds of items in a timeline.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum TimelineItemKind {
+    /// The agent was asked something.
+    Prompt(CleanText),
     /// The agent said something.
     Said(CleanText),
     /// The agent thought something.
@@ -38,6 +43,8 @@ pub(crate) enum TimelineItemKind {
     Permission { tool: CleanText, allowed: Option<bool>, reason: CleanText },
     /// A warning.
     Warning { kind: CleanText, message: CleanText },
+    /// Something else that a reader wants to see: a plan, a sub-agent, a compaction, a question.
+    Note { kind: &'static str, text: CleanText },
     /// An event for which the model of events has no place.
     Other { kind: CleanText, text: CleanText },
 }
@@ -137,6 +144,27 @@ impl<'a> TimelineBuilder<'a> {
                 };
                 self.push(seq, at, false, what);
             }
+            AgentEvent::Prompt(prompt) => {
+                let text = self.cleaner.clean_text(&prompt.text);
+                self.push(seq, at, prompt.parent.is_some(), TimelineItemKind::Prompt(text));
+            }
+            AgentEvent::Retry(retry) => self.push_warning(seq, at, "retry", retry),
+            AgentEvent::RateLimit(limit) if limit.status != "allowed" => {
+                self.push_warning(seq, at, "rate_limit", limit);
+            }
+            AgentEvent::Plan(plan) => self.push_note(seq, at, plan.parent.as_ref(), ("Plan", plan)),
+            AgentEvent::Task(task) if task.phase != ActivityPhase::Progress => {
+                self.push_note(seq, at, task.parent.as_ref(), ("Task", task));
+            }
+            AgentEvent::Compaction(compaction) => {
+                self.push_note(seq, at, compaction.parent.as_ref(), ("Compaction", compaction));
+            }
+            AgentEvent::Question(question) => self.push_note(seq, at, None, ("Question", question)),
+            AgentEvent::Unknown(UnknownEvent { kind, fields, .. }) => {
+                let text = self.cleaner.clean_text(&serde_json::Value::Object(fields.clone()).to_string());
+                let what = TimelineItemKind::Other { kind: self.cleaner.clean_text(kind), text };
+                self.push(seq, at, false, what);
+            }
             AgentEvent::Raw(AgentRawLine { kind, value, text, .. }) => {
                 let line = value.as_ref().map(|value| value.text().to_owned());
                 let what = TimelineItemKind::Other {
@@ -145,13 +173,30 @@ impl<'a> TimelineBuilder<'a> {
                 };
                 self.push(seq, at, false, what);
             }
-            // The page's head tells these.
+            // The page's head tells these, or the item that they are a part of.
             _ => {}
         }
     }
 
     fn push(&mut self, seq: u64, at: Timestamp, below: bool, what: TimelineItemKind) {
         self.items.push(TimelineItem { seq, at, below, what });
+    }
+
+    fn push_warning(&mut self, seq: u64, at: Timestamp, kind: &str, message: &dyn Display) {
+        let kind = self.cleaner.clean_text(kind);
+        let message = self.cleaner.clean_text(&message.to_string());
+        self.push(seq, at, false, TimelineItemKind::Warning { kind, message });
+    }
+
+    fn push_note(
+        &mut self,
+        seq: u64,
+        at: Timestamp,
+        parent: Option<&String>,
+        (kind, note): (&'static str, &dyn Display),
+    ) {
+        let text = self.cleaner.clean_text(&note.to_string());
+        self.push(seq, at, parent.is_some(), TimelineItemKind::Note { kind, text });
     }
 
     fn add_text(&mut self, seq: u64, at: Timestamp, text: &AgentText, thought: bool) {

@@ -52,13 +52,29 @@ fn a_secret_in_parts_is_replaced() {
 }
 
 #[test]
+fn prompts_plans_and_sub_agents_are_told_and_progress_is_not() {
+    let event = |value: serde_json::Value| serde_json::from_value::<AgentEvent>(value).unwrap();
+    let run = claude_run(vec![
+        numbered_event(0, event(json!({ "type": "prompt", "text": "do" }))),
+        numbered_event(1, event(json!({ "type": "plan", "entries": [{ "text": "a", "status": "doing" }] }))),
+        numbered_event(2, event(json!({ "type": "task", "id": "t", "phase": "started", "name": "Explore" }))),
+        numbered_event(3, event(json!({ "type": "task", "id": "t", "phase": "progress" }))),
+        numbered_event(4, event(json!({ "type": "retry", "reason": "overloaded" }))),
+        numbered_event(5, event(json!({ "type": "rate_limit", "status": "allowed" }))),
+        numbered_event(6, event(json!({ "type": "rate_limit", "status": "rejected" }))),
+        numbered_event(7, event(json!({ "type": "compaction", "phase": "completed", "tokens_before": 9 }))),
+        numbered_event(8, event(json!({ "type": "question", "id": "q", "text": "Which?" }))),
+        numbered_event(9, event(json!({ "type": "novel", "field": 1 }))),
+        numbered_event(10, event(json!({ "type": "turn_started" }))),
+    ]);
+    insta::assert_snapshot!(told(&run).join("\n"));
+}
+
+#[test]
 fn a_result_stands_with_its_call_and_one_without_a_call_alone() {
-    let call = |id: &str| {
-        AgentEvent::ToolCall(ToolCall::new(id, format!("tool-{id}"), EventJson::from(&json!({}))))
-    };
-    let result = |id: &str, output: &str| {
-        AgentEvent::ToolResult(ToolResult::new(id, output))
-    };
+    let call =
+        |id: &str| AgentEvent::ToolCall(ToolCall::new(id, format!("tool-{id}"), EventJson::from(&json!({}))));
+    let result = |id: &str, output: &str| AgentEvent::ToolResult(ToolResult::new(id, output));
     let run = claude_run(vec![
         numbered_event(0, call("a")),
         numbered_event(1, call("b")),

@@ -140,6 +140,10 @@ fn write_item(out: &mut MarkdownText, start: Timestamp, item: &TimelineItem) {
         out.push_markup("(sub-agent) ");
     }
     match &item.what {
+        TimelineItemKind::Prompt(text) => out.push_markup("is asked\n").push_fence("text", text),
+        TimelineItemKind::Note { kind, text } => {
+            out.push_markup(kind).push_markup("\n").push_fence("text", text)
+        }
         TimelineItemKind::Said(text) => out.push_markup("says\n").push_fence("text", text),
         TimelineItemKind::Thought(text) => out.push_markup("thinks\n").push_fence("text", text),
         TimelineItemKind::Tool(tool) => write_call(out, item, tool),

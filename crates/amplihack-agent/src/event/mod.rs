@@ -15,6 +15,7 @@ mod sound;
 mod tool;
 mod unknown;
 mod usage;
+mod words;
 
 use bytes::Bytes;
 use jiff::Timestamp;

@@ -16,7 +16,11 @@ fn all() -> Vec<AgentEvent> {
             ..AgentSessionStarted::new(AgentBinary::Codex)
         }),
         AgentEvent::Text(AgentText { text: " a\u{2028}\n".into(), ..AgentText::default() }),
-        AgentEvent::ToolCall(ToolCall::new("1", "Bash", EventJson::from(&json!({"command": "ls", "n": 1e3})))),
+        AgentEvent::ToolCall(ToolCall::new(
+            "1",
+            "Bash",
+            EventJson::from(&json!({"command": "ls", "n": 1e3})),
+        )),
         AgentEvent::Usage(AgentUsage {
             total: true,
             amounts: UsageTotals { input_tokens: 3, cost_usd: Some(0.5), ..UsageTotals::default() },
@@ -36,7 +40,7 @@ fn events_have_this_json() {
     let expected = [
         r#"{"type":"started","agent":"codex","agent_session":"s"}"#,
         "{\"type\":\"text\",\"text\":\" a\u{2028}\\n\"}",
-        r#"{"type":"tool_call","id":"1","name":"Bash","input":{"command":"ls","n":1000.0}}"#,
+        r#"{"type":"tool_call","id":"1","name":"Bash","kind":"other","input":{"command":"ls","n":1000.0}}"#,
         r#"{"type":"usage","total":true,"input_tokens":3,"output_tokens":0,"cache_read_tokens":0,"cache_write_tokens":0,"cost_usd":0.5}"#,
         r#"{"type":"end","end":"success","exit":{"code":0}}"#,
         r#"{"type":"end","end":"no_result","kind":"no_result","message":"nothing"}"#,
@@ -89,5 +93,55 @@ fn a_key_that_an_agent_wrote_twice_is_there_once() {
     ] {
         let raw = serde_json::value::RawValue::from_string(text.to_owned()).unwrap();
         assert_eq!(EventJson::from(&*raw).text(), expected);
+    }
+}
+
+/// An older reader keeps what a newer writer wrote, word for word where it has no type for it.
+#[test]
+fn what_a_newer_version_wrote_is_kept() {
+    for (text, expected) in [
+        (r#"{"type":"novel","a":{"b":[1,null]},"c":"d"}"#, None),
+        (r#"{"type":"started","agent":"novel-agent","agent_session":"s"}"#, None),
+        (r#"{"type":"text","text":7}"#, None),
+        (r#"{"type":"text","text":"a","novel":1}"#, Some(r#"{"type":"text","text":"a"}"#)),
+        (
+            r#"{"type":"tool_call","id":"1","name":"x","kind":"novel","input":{}}"#,
+            Some(r#"{"type":"tool_call","id":"1","name":"x","kind":"other","input":{}}"#),
+        ),
+        (
+            r#"{"type":"tool_result","id":"1","output":"","changes":[{"path":"a","kind":"novel"}]}"#,
+            Some(r#"{"type":"tool_result","id":"1","output":"","changes":[{"path":"a","kind":"other"}]}"#),
+        ),
+        (
+            r#"{"type":"end","end":"novel","kind":"novel","message":"m"}"#,
+            Some(r#"{"type":"end","end":"unknown","kind":"unknown","message":"m"}"#),
+        ),
+        (
+            r#"{"type":"task","id":"1","phase":"novel"}"#,
+            Some(r#"{"type":"task","id":"1","phase":"unknown"}"#),
+        ),
+    ] {
+        let event: AgentEvent = serde_json::from_str(text).unwrap();
+        assert_eq!(serde_json::to_string(&event).unwrap(), expected.unwrap_or(text));
+        let whole = format!(r#"{{"seq":1,"at":"1970-01-01T00:00:00Z",{}"#, &text[1..]);
+        let envelope: Envelope = serde_json::from_str(&whole).unwrap();
+        assert_eq!((envelope.seq, &envelope.event), (1, &event), "{whole}");
+        if expected.is_none() {
+            assert_eq!(serde_json::to_string(&envelope).unwrap(), whole);
+        }
+    }
+}
+
+/// What an older version wrote has no kinds.
+#[test]
+fn what_an_older_version_wrote_is_read() {
+    for text in [
+        r#"{"type":"tool_call","id":"1","name":"x","input":{}}"#,
+        r#"{"type":"started","agent":"codex","session":"s"}"#,
+        r#"{"type":"end","end":"failed","kind":"agent","reason":"r","session":"s"}"#,
+        r#"{"type":"warning","kind":"retry","message":"m"}"#,
+    ] {
+        let event: AgentEvent = serde_json::from_str(text).unwrap();
+        assert!(!matches!(event, AgentEvent::Unknown(_)), "{text}: {event:?}");
     }
 }

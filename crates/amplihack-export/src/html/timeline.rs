@@ -67,6 +67,8 @@ pub(super) fn write_timeline(
 
 fn write_head(html: &mut HtmlPage, what: &TimelineItemKind) {
     match what {
+        TimelineItemKind::Prompt(_) => html.push_markup("<b>Prompt</b>"),
+        TimelineItemKind::Note { kind, .. } => html.push_markup("<b>").push_markup(kind).push_markup("</b>"),
         TimelineItemKind::Said(_) => html.push_markup("<b>Agent</b>"),
         TimelineItemKind::Thought(_) => html.push_markup("<b>Thinking</b>"),
         TimelineItemKind::Tool(tool) => {
@@ -102,7 +104,9 @@ pub(super) fn write_verdict(html: &mut HtmlPage, said: &CallVerdict) {
 
 fn write_body(html: &mut HtmlPage, item: &TimelineItem, cleaner: TextCleaner) {
     match &item.what {
-        TimelineItemKind::Said(text) => {
+        TimelineItemKind::Said(text)
+        | TimelineItemKind::Prompt(text)
+        | TimelineItemKind::Note { text, .. } => {
             html.push_markup("<div class=\"prose\" dir=\"auto\">").push_text(text).push_markup("</div>\n");
         }
         TimelineItemKind::Thought(text) => {

@@ -27,15 +27,31 @@ pub(super) struct ModelCall<'a> {
     /// The model that gave it.
     pub(super) model: Option<&'a str>,
     pub(super) used: UsageTotals,
+    /// Reason for which the model stopped, in the provider's word.
+    pub(super) stop_reason: Option<&'a str>,
     /// The model's output, as parts of a message.
     parts: Vec<Value>,
 }
 
 impl ModelCall<'_> {
+    /// Reason for which the model stopped, in the words of the conventions where they have one; what it did shows it, where the agent
+    /// does not say.
+    pub(super) fn finish_reason(&self) -> &str {
+        let calls = self.parts.iter().any(|part| part["type"] == "tool_call");
+        match self.stop_reason {
+            Some("end_turn" | "stop_sequence" | "STOP") => "stop",
+            Some("tool_use" | "tool_calls") => "tool_call",
+            Some("max_tokens" | "MAX_TOKENS") => "length",
+            Some("refusal" | "SAFETY") => "content_filter",
+            Some(word) => word,
+            None if calls => "tool_call",
+            None => "stop",
+        }
+    }
+
     /// The model's output, as the conventions write it.
     pub(super) fn output_message(&self) -> Option<String> {
-        let calls = self.parts.iter().any(|part| part["type"] == "tool_call");
-        let reason = if calls { "tool_call" } else { "stop" };
+        let reason = self.finish_reason();
         let message = json!([{ "role": "assistant", "parts": self.parts, "finish_reason": reason }]);
         (!self.parts.is_empty()).then(|| message.to_string())
     }
@@ -102,6 +118,12 @@ impl<'a> CallFinder<'a> {
                     call.used.add_amounts(&usage.amounts);
                 }
             }
+            AgentEvent::ModelCall(told) => {
+                if let Some(reason) = told.stop_reason.as_deref() {
+                    let message = told.message.as_deref();
+                    self.call_at(seq, at, message, told.parent.as_deref()).stop_reason = Some(reason);
+                }
+            }
             AgentEvent::ToolResult(result) => {
                 let parent = result.parent.as_deref();
                 self.open.remove(&parent);
@@ -144,6 +166,7 @@ impl<'a> CallFinder<'a> {
                 message,
                 model: None,
                 used: UsageTotals::default(),
+                stop_reason: None,
                 parts: Vec::new(),
             };
             self.calls.push(call);

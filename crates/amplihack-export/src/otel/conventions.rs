@@ -16,6 +16,7 @@ pub(super) const CONVERSATION: &str = "gen_ai.conversation.id";
 pub(super) const REQUEST_MODEL: &str = "gen_ai.request.model";
 pub(super) const RESPONSE_ID: &str = "gen_ai.response.id";
 pub(super) const RESPONSE_MODEL: &str = "gen_ai.response.model";
+pub(super) const FINISH_REASONS: &str = "gen_ai.response.finish_reasons";
 pub(super) const OUTPUT_MESSAGES: &str = "gen_ai.output.messages";
 pub(super) const TOOL: &str = "gen_ai.tool.name";
 pub(super) const TOOL_CALL: &str = "gen_ai.tool.call.id";
@@ -32,6 +33,7 @@ pub(super) const RULE: &str = "amplihack.policy.rule";
 pub(super) const WARNING: &str = "amplihack.warning";
 pub(super) const WARNING_KIND: &str = "amplihack.warning.kind";
 pub(super) const WARNING_MESSAGE: &str = "amplihack.warning.message";
+pub(super) const PLAN: &str = "amplihack.plan";
 pub(super) const TURNS: &str = "amplihack.turns";
 pub(super) const TURN: &str = "amplihack.turn";
 
@@ -48,6 +50,8 @@ pub(super) fn usage_attributes(used: &UsageTotals) -> Vec<OtelAttribute> {
             otel_attribute("gen_ai.usage.cache_creation.input_tokens", used.cache_write_tokens),
         ]);
     }
+    let reasoning = used.reasoning_tokens;
+    attributes.extend(reasoning.map(|count| otel_attribute("gen_ai.usage.reasoning.output_tokens", count)));
     attributes.extend(used.cost_usd.map(|cost| otel_attribute(COST, cost)));
     attributes.extend(used.premium_requests.map(|count| otel_attribute(PREMIUM_REQUESTS, count)));
     attributes

@@ -2,16 +2,17 @@
 
 use std::collections::{HashMap, HashSet};
 
-use amplihack_agent::event::{AgentWarning, ToolCall, ToolResult};
+use amplihack_agent::event::{ToolCall, ToolResult};
 use amplihack_agent::{AgentEvent, agent_profile};
 use amplihack_session::{ProcessExit, RunEnd};
 use jiff::Timestamp;
 
 use super::calls::{ModelCall, model_calls};
 use super::conventions::{
-    AGENT, AGENT_VERSION, CONVERSATION, DECISION, ERROR_TYPE, EXIT_CODE, OPERATION, OUTPUT_MESSAGES,
-    PROVIDER, REQUEST_MODEL, RESPONSE_ID, RESPONSE_MODEL, RULE, SCHEMA, SESSION, TOOL, TOOL_ARGUMENTS,
-    TOOL_CALL, TOOL_RESULT, TURN, TURNS, WARNING, WARNING_KIND, WARNING_MESSAGE, WORKFLOW, usage_attributes,
+    AGENT, AGENT_VERSION, CONVERSATION, DECISION, ERROR_TYPE, EXIT_CODE, FINISH_REASONS, OPERATION,
+    OUTPUT_MESSAGES, PLAN, PROVIDER, REQUEST_MODEL, RESPONSE_ID, RESPONSE_MODEL, RULE, SCHEMA, SESSION, TOOL,
+    TOOL_ARGUMENTS, TOOL_CALL, TOOL_RESULT, TURN, TURNS, WARNING, WARNING_KIND, WARNING_MESSAGE, WORKFLOW,
+    usage_attributes,
 };
 use super::settings::OtelSettings;
 use super::wire::{
@@ -45,6 +46,7 @@ pub fn document_traces(
         writer.write_agent(root, turn);
         writer.write_model_calls();
         writer.write_tools();
+        writer.write_plans();
         spans.append(&mut writer.spans);
     }
     let attributes =
@@ -198,15 +200,22 @@ impl SpanWriter<'_> {
     }
 
     fn warning_events(&self) -> Vec<OtelSpanEvent> {
-        let warnings = self.run.events.iter().filter_map(|event| match &event.event {
-            AgentEvent::Warning(warning) => Some((event.at, warning)),
-            _ => None,
+        let warnings = self.run.events.iter().filter_map(|event| {
+            let (kind, message) = match &event.event {
+                AgentEvent::Warning(warning) => (warning.kind.as_str(), warning.message.clone()),
+                AgentEvent::Retry(retry) => ("retry", retry.to_string()),
+                AgentEvent::RateLimit(limit) if limit.status != "allowed" => {
+                    ("rate_limit", limit.to_string())
+                }
+                _ => return None,
+            };
+            Some((event.at, kind, message))
         });
         warnings
-            .map(|(at, AgentWarning { kind, message, .. })| {
+            .map(|(at, kind, message)| {
                 let mut attributes = vec![otel_attribute(WARNING_KIND, self.clean_text(kind))];
                 if self.content {
-                    attributes.push(otel_attribute(WARNING_MESSAGE, self.clean_text(message)));
+                    attributes.push(otel_attribute(WARNING_MESSAGE, self.clean_text(&message)));
                 }
                 OtelSpanEvent { time_unix_nano: UnixNanos(at), name: WARNING, attributes }
             })
@@ -227,6 +236,7 @@ impl SpanWriter<'_> {
             attributes.extend(model.map(|model| otel_attribute(RESPONSE_MODEL, self.clean_text(model))));
             attributes.extend(message.map(|message| otel_attribute(RESPONSE_ID, self.clean_text(message))));
             attributes.extend(usage_attributes(&used));
+            attributes.push(otel_attribute(FINISH_REASONS, vec![call.finish_reason().to_owned()]));
             if let Some(output) = call.output_message().filter(|_| self.content) {
                 attributes.push(otel_attribute(OUTPUT_MESSAGES, output));
             }
@@ -236,6 +246,32 @@ impl SpanWriter<'_> {
             let (id, above) = (span_id(self.run, &format!("chat/{seq}")), self.parent_span(parent));
             let span = self.new_span(id, Some(above), name, OtelSpanKind::Client, start, end);
             self.spans.push(OtelSpan { attributes, ..span });
+        }
+    }
+
+    /// Writes a span for each plan, from the call that wrote it on.
+    fn write_plans(&mut self) {
+        let mut begun = HashMap::new();
+        for event in &self.run.events {
+            match &event.event {
+                AgentEvent::ToolCall(call) => {
+                    begun.insert(call.id.as_str(), event.at);
+                }
+                AgentEvent::Plan(plan) => {
+                    let start = plan.call.as_deref().and_then(|call| begun.get(call)).copied();
+                    let mut attributes = self.common_attributes("plan");
+                    if self.content {
+                        attributes.push(otel_attribute(PLAN, self.clean_text(&plan.to_string())));
+                    }
+                    let name = format!("plan {}", self.run.record.agent);
+                    let id = span_id(self.run, &format!("plan/{}", event.seq));
+                    let above = Some(self.parent_span(plan.parent.as_deref()));
+                    let start = start.unwrap_or(event.at);
+                    let span = self.new_span(id, above, name, OtelSpanKind::Internal, start, event.at);
+                    self.spans.push(OtelSpan { attributes, ..span });
+                }
+                _ => {}
+            }
         }
     }
 

@@ -1,12 +1,17 @@
 //! Traces: their shape as OTLP's JSON, their tree, and what must not be in them.
 
-use amplihack_agent::AgentBinary;
+use amplihack_agent::event::{
+    ActivityPhase, AgentModelCall, AgentPlan, AgentText, EventJson, ToolCall, ToolResult,
+};
+use amplihack_agent::{AgentBinary, AgentEvent};
 use serde_json::{Value, json};
 
 use super::{OtelSettings, document_traces};
 use crate::clean::TextCleaner;
 use crate::model::ExportDocument;
-use crate::testing::{HOSTILE, hostile_document, recorded_run, single_run_document};
+use crate::testing::{
+    HOSTILE, claude_run, hostile_document, numbered_event, recorded_run, single_run_document,
+};
 
 /// The messages of `opentelemetry/proto/trace/v1/trace.proto` that are written, as JSON: no other names, ids of their length in hexadecimal,
 /// 64-bit numbers as strings, enumerations as numbers.
@@ -48,6 +53,10 @@ fn schema() -> Value {
                 "value": { "oneOf": [
                     object(json!({ "stringValue": { "type": "string" } }), &["stringValue"]),
                     object(json!({ "intValue": { "type": "string", "pattern": "^-?[0-9]+$" } }), &["intValue"]),
+                    object(json!({ "arrayValue": object(json!({ "values": {
+                        "type": "array",
+                        "items": object(json!({ "stringValue": { "type": "string" } }), &["stringValue"]),
+                    } }), &["values"]) }), &["arrayValue"]),
                     object(json!({ "doubleValue": { "type": "number" } }), &["doubleValue"]),
                 ] },
             }), &["key", "value"]),
@@ -204,6 +213,36 @@ fn what_the_model_gave_is_a_message_with_parts() {
         }
     }
     assert_eq!(called, 1);
+}
+
+/// The words of providers are those of the conventions, and a plan is a span from the call that wrote it on.
+#[test]
+fn a_stop_has_its_reason_and_a_plan_its_span() {
+    let mut ended = AgentModelCall::new(ActivityPhase::Completed);
+    ended.stop_reason = Some("max_tokens".to_owned());
+    let plan: AgentPlan = serde_json::from_value(json!({
+        "entries": [{ "text": "read", "status": "completed" }, { "text": "write", "status": "pending" }],
+        "call": "c",
+    }))
+    .unwrap();
+    let run = claude_run(vec![
+        numbered_event(0, AgentEvent::ToolCall(ToolCall::new("c", "TodoWrite", EventJson::from(&json!({}))))),
+        numbered_event(1, AgentEvent::Plan(plan)),
+        numbered_event(2, AgentEvent::ToolResult(ToolResult::new("c", "ok"))),
+        numbered_event(3, AgentEvent::Text(AgentText::new("cut"))),
+        numbered_event(4, AgentEvent::ModelCall(ended)),
+    ]);
+    let traces = exported(&single_run_document(run), true);
+    let named = |name: &str| spans(&traces).iter().filter(|span| span["name"] == name).collect::<Vec<_>>();
+    let reasons: Vec<&Value> = named("chat claude-opus")
+        .iter()
+        .map(|span| &attribute(span, "gen_ai.response.finish_reasons").unwrap()["arrayValue"]["values"][0])
+        .collect();
+    assert_eq!(reasons, [&json!({ "stringValue": "tool_call" }), &json!({ "stringValue": "length" })]);
+    let [plan] = named("plan claude")[..] else { panic!("{traces}") };
+    assert_eq!(attribute(plan, "gen_ai.operation.name"), Some(&json!({ "stringValue": "plan" })));
+    assert_eq!(attribute(plan, "amplihack.plan"), Some(&json!({ "stringValue": "[x] read\n[ ] write" })));
+    assert!(plan["startTimeUnixNano"].as_str() < plan["endTimeUnixNano"].as_str(), "{plan}");
 }
 
 #[test]

@@ -115,8 +115,22 @@ pub(super) enum OtelValue {
     /// 64 bits: a string in JSON.
     #[serde(rename = "intValue")]
     Int(String),
+    #[serde(rename = "arrayValue")]
+    List(OtelList),
     #[serde(rename = "doubleValue")]
     Double(f64),
+}
+
+/// The values of a list.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(super) struct OtelList {
+    values: Vec<OtelValue>,
+}
+
+impl From<Vec<String>> for OtelValue {
+    fn from(texts: Vec<String>) -> Self {
+        Self::List(OtelList { values: texts.into_iter().map(Self::Text).collect() })
+    }
 }
 
 impl From<&str> for OtelValue {
