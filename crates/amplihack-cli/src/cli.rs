@@ -13,6 +13,7 @@ use crate::commands::copilot::CopilotCommand;
 use crate::commands::policy::PolicyCommand;
 use crate::commands::recipe::RecipeCommand;
 use crate::commands::remote::RemoteCommand;
+use crate::commands::sandbox::SandboxCommand;
 use crate::commands::sessions::SessionsCommand;
 use crate::commands::stream::StreamCommand;
 use crate::diagnostics::LogArgs;
@@ -97,6 +98,9 @@ pub(crate) enum AmplihackCommand {
     /// Show the policy's decisions, or verify that the record is complete
     #[command(subcommand)]
     Audit(AuditCommand),
+    /// Run a command where it can change the workspace and nothing else, kept by the kernel
+    #[command(subcommand)]
+    Sandbox(SandboxCommand),
     /// Print a completion script for a shell
     Completions(CompletionsArgs),
     /// Explain a topic or show a command's help; without arguments, list the topics
@@ -419,6 +423,7 @@ impl AmplihackCli {
             | AmplihackCommand::Stream(_) => true,
             AmplihackCommand::Config(command) => matches!(command, ConfigCommand::Show { .. }),
             AmplihackCommand::Audit(command) => command.only_prints(),
+            AmplihackCommand::Sandbox(command) => command.only_prints(),
             AmplihackCommand::Recipe(command) => command.only_prints(),
             AmplihackCommand::Remote(command) => command.only_prints(),
             AmplihackCommand::Sessions(command) => command.only_prints(),

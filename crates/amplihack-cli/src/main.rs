@@ -29,6 +29,11 @@ fn main() -> ExitCode {
     {
         return ExitCode::from(amplihack_hooks::guard::serve_guard(rest.iter().cloned(), &env));
     }
+    // A process that enters a sandbox has one thread.
+    let tell = |error: &dyn std::fmt::Display| ui::print_note("error", error);
+    if let Some(code) = amplihack_sandbox::serve_stage(args.get(1..).unwrap_or_default(), tell) {
+        return ExitCode::from(code);
+    }
     if let Some(shell) = commands::completions::asking_shell(&env) {
         let done = commands::completions::answer_completions(shell, &args, &env);
         return done.map_or_else(

@@ -10,7 +10,7 @@ use std::path::Path;
 
 use rustix::fs::{CWD, Mode, OFlags, RenameFlags, renameat_with};
 
-pub use git_directory::CEILING_VAR;
+pub use git_directory::{CEILING_VAR, GitDirectories, git_directories};
 pub use walk::{
     MAX_DIRECTORIES, RealDirectory, WalkStop, find_project_root, find_repository_border,
     find_repository_root, is_present, opened_path, real_directory, walk_up,

@@ -8,6 +8,8 @@
 
 mod capture;
 mod child;
+#[cfg(feature = "confine")]
+pub mod confine;
 mod descriptor;
 pub mod entry;
 pub mod error;

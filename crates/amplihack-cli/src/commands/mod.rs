@@ -17,6 +17,7 @@ pub(crate) mod policy;
 mod prune;
 pub(crate) mod recipe;
 pub(crate) mod remote;
+pub(crate) mod sandbox;
 pub(crate) mod sessions;
 pub(crate) mod stream;
 mod telemetry;
@@ -59,6 +60,7 @@ pub(crate) fn run_command(cli: AmplihackCli, env: &Env) -> Result<u8, CommandFai
         AmplihackCommand::Config(command) => config::run_config_command(command, env),
         AmplihackCommand::Policy(command) => policy::run_policy_command(command, env),
         AmplihackCommand::Audit(command) => audit::run_audit_command(command, env),
+        AmplihackCommand::Sandbox(command) => sandbox::run_sandbox_command(command, env),
         AmplihackCommand::Completions(args) => completions::print_completions(&args),
         AmplihackCommand::Help(args) => help::show_help(&args, env),
         AmplihackCommand::Man(args) => man::print_man_page(&args),

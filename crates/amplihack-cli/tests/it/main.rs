@@ -97,6 +97,7 @@ mod remote;
 mod remote_faults;
 mod routing;
 mod routing_descendants;
+mod sandbox;
 mod scene;
 mod schemas;
 mod sessions;

@@ -49,6 +49,24 @@ impl DotGit {
     }
 }
 
+/// Directories of git's that belong to a work tree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GitDirectories {
+    /// The work tree's own.
+    pub own: PathBuf,
+    /// The repository's, with its objects and references: the same, but for additional work trees.
+    pub common: PathBuf,
+}
+
+/// The directories of the work tree with the root `root`, without links; `None` if it has none.
+pub fn git_directories(root: &Path) -> Option<GitDirectories> {
+    let dot_git = root.join(".git");
+    let named = if dot_git.is_dir() { None } else { line_of(&dot_git, b"gitdir:") };
+    let own = named.map_or(dot_git, |named| root.join(named)).canonicalize().ok()?;
+    let common = line_of(&own.join("commondir"), b"").map_or_else(|| own.clone(), |common| own.join(common));
+    Some(GitDirectories { common: common.canonicalize().ok()?, own })
+}
+
 /// Reports whether git would work with `directory`.
 fn is_git_directory(directory: &Path) -> bool {
     let common = line_of(&directory.join("commondir"), b"").map(|common| directory.join(common));

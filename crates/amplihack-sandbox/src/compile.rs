@@ -1,0 +1,201 @@
+//! From a workspace, a home and a system to the data of one confinement.
+
+use std::path::{Path, PathBuf};
+
+use amplihack_config::env::Env;
+use amplihack_sys::confine::{ConfinedNetwork, ConfinedPath, Confinement, PathAccess};
+
+use crate::error::SandboxError;
+use crate::home::home_entries;
+use crate::mode::SandboxMode;
+use crate::protected::WatchedName;
+use crate::system::{package_directory, system_entries};
+use crate::workspace::find_workspace;
+
+/// A sandbox, asked for.
+#[derive(Debug, Clone)]
+pub struct SandboxRequest<'a> {
+    /// Mode of the sandbox.
+    pub mode: SandboxMode,
+    /// Directory in which the program starts; the workspace is the work tree around it.
+    pub directory: &'a Path,
+    /// The program, where its own files are outside of the system's directories.
+    pub program: Option<&'a Path>,
+    /// Further paths that may change.
+    pub writable: &'a [PathBuf],
+    /// Further paths that may be read.
+    pub readable: &'a [PathBuf],
+    /// The network; `None` for the mode's own.
+    pub network: Option<ConfinedNetwork>,
+}
+
+/// A sandbox as data.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CompiledSandbox {
+    /// Mode of the sandbox.
+    pub mode: SandboxMode,
+    /// The workspace.
+    pub workspace: PathBuf,
+    /// The entries, each with its rule, sorted by path.
+    pub entries: Vec<SandboxEntry>,
+    /// Protected names of the workspace.
+    pub watched: Vec<WatchedName>,
+    /// The network.
+    pub network: ConfinedNetwork,
+    directory: PathBuf,
+}
+
+/// A path with its access, and the rule behind it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SandboxEntry {
+    /// The path, without links.
+    pub path: PathBuf,
+    /// Access below it.
+    pub access: PathAccess,
+    /// The rule.
+    pub rule: SandboxRule,
+}
+
+/// Rule behind an entry. Of two entries for one path, that of the later rule counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum SandboxRule {
+    /// The system's programs, libraries and settings.
+    System,
+    /// A directory of the program's own.
+    Scratch,
+    /// Programs on the search path.
+    Programs,
+    /// The home.
+    Home,
+    /// Packages that were fetched.
+    Cache,
+    /// The workspace.
+    Workspace,
+    /// The repository of the workspace.
+    Git,
+    /// Run or obeyed by whoever opens the work tree next.
+    Protected,
+    /// Keys and tokens.
+    Keys,
+    /// Histories and a person's pages.
+    Private,
+    /// Records of other sessions.
+    Records,
+    /// Opened for reading by the user.
+    OpenedToRead,
+    /// Opened for writing by the user.
+    OpenedToWrite,
+}
+
+impl SandboxEntry {
+    pub(crate) const fn new(path: PathBuf, access: PathAccess, rule: SandboxRule) -> Self {
+        Self { path, access, rule }
+    }
+}
+
+/// Compiles the sandbox that `request` asks for, in the environment `env`.
+///
+/// # Errors
+/// The workspace cannot be used, or a path that was to be opened is not there.
+pub fn compile_sandbox(request: &SandboxRequest<'_>, env: &Env) -> Result<CompiledSandbox, SandboxError> {
+    let workspace = find_workspace(request.directory, env)?;
+    let failed = |source| SandboxError::Directory { path: request.directory.to_owned(), source };
+    let directory = request.directory.canonicalize().map_err(failed)?;
+    let mut entries = system_entries(env);
+    entries.extend(home_entries(env, request.mode));
+    let package = request.program.and_then(package_directory);
+    entries.extend(package.map(|path| SandboxEntry::new(path, PathAccess::Read, SandboxRule::Programs)));
+    entries.extend(workspace.entries);
+    let opened = [
+        (request.readable, PathAccess::Read, SandboxRule::OpenedToRead),
+        (request.writable, PathAccess::Write, SandboxRule::OpenedToWrite),
+    ];
+    for (paths, access, rule) in opened {
+        for path in paths {
+            let whole = request.directory.join(path);
+            let real = whole.canonicalize().map_err(|_| SandboxError::NoSuchPath { path: whole.clone() })?;
+            entries.push(SandboxEntry::new(real, access.clone(), rule));
+        }
+    }
+    let entries = settle_entries(entries);
+    let is_opened = |name: &WatchedName| {
+        request.writable.iter().any(|path| name.path.starts_with(request.directory.join(path)))
+    };
+    let mut watched = workspace.watched;
+    watched.retain(|name| !is_opened(name));
+    Ok(CompiledSandbox {
+        mode: request.mode,
+        workspace: workspace.root,
+        entries,
+        watched,
+        network: request.network.unwrap_or_else(|| request.mode.network()),
+        directory,
+    })
+}
+
+/// One entry a path, sorted: the one of the later rule. What a directory above says already is left out.
+fn settle_entries(mut entries: Vec<SandboxEntry>) -> Vec<SandboxEntry> {
+    entries.sort_by(|one, other| (&one.path, one.rule).cmp(&(&other.path, other.rule)));
+    let mut settled: Vec<SandboxEntry> = Vec::new();
+    for entry in entries {
+        if settled.last().is_some_and(|last| last.path == entry.path) {
+            settled.pop();
+        }
+        let above = settled.iter().rev().find(|above| entry.path.starts_with(&above.path));
+        let is_said =
+            above.is_some_and(|above| above.access == PathAccess::Read && entry.access == PathAccess::Read);
+        if !is_said {
+            settled.push(entry);
+        }
+    }
+    settled
+}
+
+impl CompiledSandbox {
+    /// The confinement, to be entered.
+    pub fn confinement(&self) -> Confinement {
+        let paths =
+            self.entries.iter().map(|entry| ConfinedPath::new(entry.path.clone(), entry.access.clone()));
+        Confinement {
+            paths: paths.collect(),
+            directory: self.directory.clone(),
+            network: self.network,
+            layers: self.mode.layers(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(path: &str, access: PathAccess, rule: SandboxRule) -> SandboxEntry {
+        SandboxEntry::new(path.into(), access, rule)
+    }
+
+    #[test]
+    fn the_later_rule_counts_and_what_is_said_above_is_left_out() {
+        let entries = vec![
+            entry("/h", PathAccess::Read, SandboxRule::Home),
+            entry("/h/.ssh", PathAccess::Hidden, SandboxRule::Keys),
+            entry("/h/.ssh", PathAccess::Read, SandboxRule::OpenedToRead),
+            entry("/h/bin", PathAccess::Read, SandboxRule::Programs),
+            entry("/h/w", PathAccess::Write, SandboxRule::Workspace),
+            entry("/h/w/.vscode", PathAccess::Read, SandboxRule::Protected),
+            entry("/h2", PathAccess::Read, SandboxRule::Programs),
+        ];
+        let settled = settle_entries(entries);
+        let shown: Vec<(&str, SandboxRule)> =
+            settled.iter().map(|entry| (entry.path.to_str().unwrap(), entry.rule)).collect();
+        assert_eq!(
+            shown,
+            [
+                ("/h", SandboxRule::Home),
+                ("/h/w", SandboxRule::Workspace),
+                ("/h/w/.vscode", SandboxRule::Protected),
+                ("/h2", SandboxRule::Programs),
+            ]
+        );
+    }
+}
