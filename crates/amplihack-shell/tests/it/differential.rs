@@ -70,6 +70,10 @@ fn covers(parsed: &Parsed, argv: &[String]) -> bool {
     if argv[0] == "time" && argv[1..].iter().all(|word| word.starts_with('-')) {
         return true;
     }
+    // Behind `time`, other shells take it for an option, and no program has such a name.
+    if argv[0].starts_with('-') {
+        return true;
+    }
     parsed.commands.iter().any(|command| {
         let Some(name) = command.words.first().map(ShellWord::literal_text) else { return false };
         let words: Option<Vec<String>> = command.words.iter().map(ShellWord::literal_text).collect();
