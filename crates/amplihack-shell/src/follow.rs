@@ -183,9 +183,6 @@ impl ScriptReader<'_> {
     }
 
     fn judge_program(&mut self, first: &ShellWord, shell: &ShellContext) {
-        if self.quiet {
-            return;
-        }
         let glob = first.pieces.iter().any(|piece| match piece {
             WordPiece::Literal { text, quoted: false } => {
                 text.contains(['*', '?']) || (text.len() > 1 && text != "[[" && text.contains('['))

@@ -1,13 +1,13 @@
 //! Here-document bodies are taken out of a script, and its lines joined as bash joins them, before a parser reads it.
 
-use super::items::is_reserved;
-use super::lexer::{BracketKind, ShellLexer, ShellToken, blank_len, char_len, escaped_position};
+use super::counted::CountedBrackets;
+use super::lexer::{ShellLexer, ShellToken, char_len};
 use super::parse_cost::SlowParseDetector;
 
 /// Around the number of a here-document in a cleaned script. The gate lets no script bring its own.
 pub(super) const MARK: char = '\u{1}';
 
-/// Closing brackets without an opening one up to which a script is read: parsers take very long to recover from many.
+/// Closing brackets without an opening one up to which a script is read: the parser takes very long to recover from many.
 const STRAY: usize = 16;
 
 /// A body that was taken out.
@@ -23,7 +23,7 @@ pub(super) struct HereDocument {
     pub(super) end: usize,
 }
 
-/// A script that the parsers can read.
+/// A script that the parser can read.
 #[derive(Debug, Default)]
 pub(super) struct CleanedScript {
     /// The script: no bodies, no line continuations.
@@ -40,8 +40,6 @@ pub(super) struct CleanedScript {
     pub(super) run: usize,
     /// Reason for which reading was given up before the end.
     pub(super) refused: Option<&'static str>,
-    /// Brackets and words that could open a level, counted without regard to quotes.
-    pub(super) openers: usize,
 }
 
 impl CleanedScript {
@@ -70,7 +68,7 @@ pub(super) fn clean_script(src: &str, found: &mut Vec<HereDocument>, depth: usiz
         clean: CleanedScript::default(),
         pending: Vec::new(),
         found,
-        double: None,
+        counted: CountedBrackets::default(),
     };
     cleaner.clean.map.push((0, 0));
     cleaner.clean.len = src.len();
@@ -80,12 +78,8 @@ pub(super) fn clean_script(src: &str, found: &mut Vec<HereDocument>, depth: usiz
         let begin = at;
         let (outside, frames) = (lexer.kind(), lexer.frame_count());
         let (end, token) = lexer.step_token(bytes, at);
-        let opens = matches!(&bytes[begin..], [b'(', b'(', ..] | [b'$', b'(', b'(', ..]);
-        // Noted for here-documents: an odd quote in a body behind `((` makes two subshells of it for bash.
-        if cleaner.double.is_some_and(|around| lexer.frame_count() <= around) {
-            cleaner.double = None;
-        } else if opens && lexer.frame_count() > frames {
-            cleaner.double.get_or_insert(frames);
+        if let Some(why) = cleaner.counted.check_token(&lexer, frames, token, bytes, begin) {
+            cleaner.note_doubt(why, begin);
         }
         at = cleaner.take_token(&lexer, begin, end, token);
         cleaner.clean.depth = cleaner.clean.depth.max(lexer.nesting_depth());
@@ -116,25 +110,11 @@ struct ScriptCleaner<'a> {
     clean: CleanedScript,
     pending: Vec<PendingHereDocument>,
     found: &'a mut Vec<HereDocument>,
-    /// Brackets and quotes around the outermost `((` that is open: arithmetic or two subshells.
-    double: Option<usize>,
+    counted: CountedBrackets,
 }
 
 impl ScriptCleaner<'_> {
-    /// Notes what bash, which counts brackets without regard to what stands inside, may take for the end of arithmetic.
-    fn note_counted(&mut self, lexer: &ShellLexer, begin: usize) {
-        if matches!(lexer.kind(), BracketKind::Case { .. }) {
-            self.note_doubt("a case in arithmetic", begin);
-        }
-        if self.src[begin] == b'`' && !is_even(&self.src[begin + 1..]) {
-            self.note_doubt("backticks in arithmetic with brackets or quotes in them", begin);
-        }
-    }
-
     fn take_token(&mut self, lexer: &ShellLexer, begin: usize, end: usize, token: ShellToken) -> usize {
-        if lexer.is_within_arithmetic() {
-            self.note_counted(lexer, begin);
-        }
         match token {
             ShellToken::Continuation => {
                 if may_join_operators(self.out.last().copied(), self.src.get(end).copied()) {
@@ -151,7 +131,7 @@ impl ScriptCleaner<'_> {
                 self.out.push(b' ');
                 end
             }
-            // Neither parser knows these; a blank or `for` reads the same.
+            // The parser does not know these; a blank or `for` reads the same.
             ShellToken::Keyword if &self.src[begin..end] == b"select" => {
                 self.out.extend_from_slice(b"for   ");
                 end
@@ -161,27 +141,16 @@ impl ScriptCleaner<'_> {
                 self.out.extend(std::iter::repeat_n(b' ', skip - begin));
                 skip
             }
-            // Parsers take it for a word.
+            // The parser takes it for a word.
             ShellToken::DescriptorName => {
                 self.out.extend(std::iter::repeat_n(b' ', end - begin));
                 end
             }
-            // Parsers take it for a descriptor.
+            // The parser takes it for a descriptor.
             ShellToken::Number => {
                 self.out.extend_from_slice(&self.src[begin..end]);
                 self.out.push(b' ');
                 self.map_to_source(end);
-                end
-            }
-            // Parsers take a keyword behind these for a program's name.
-            ShellToken::Prefix if begins_compound(&self.src[end + blank_len(&self.src[end..])..]) => {
-                self.out.extend(std::iter::repeat_n(b' ', end - begin));
-                end
-            }
-            // brush takes the options of `time` for a program's name.
-            ShellToken::Prefix if self.src[begin..end].starts_with(b"time") => {
-                self.out.extend_from_slice(b"time");
-                self.out.extend(std::iter::repeat_n(b' ', end - begin - 4));
                 end
             }
             ShellToken::HereDocument { strip } => self.take_operator(lexer, begin, end, strip),
@@ -205,10 +174,6 @@ impl ScriptCleaner<'_> {
     fn take_operator(&mut self, lexer: &ShellLexer, begin: usize, end: usize, strip: bool) -> usize {
         if subscript_before(self.src, begin) {
             self.note_doubt("a here-document, or a shift in a subscript", begin);
-        }
-        if self.double.is_some() {
-            // An odd quote or bracket in the body makes two subshells of `$((` for bash. Without the body it looks like arithmetic.
-            self.note_doubt("a here-document behind `((`", begin);
         }
         let Some((delimiter, quoted, after)) = read_delimiter(self.src, end) else {
             self.note_doubt("a here-document whose delimiter cannot be read", begin);
@@ -257,20 +222,9 @@ impl ScriptCleaner<'_> {
         if self.pending.iter().any(|pending| pending.substitutions > 0) {
             self.note_doubt("a here-document that a substitution begins or ends in", self.src.len());
         }
-        self.clean.openers = count_openers(&self.out);
         self.clean.text = String::from_utf8_lossy(&self.out).into_owned();
         self.clean
     }
-}
-
-/// Reports whether text in backticks has as many closing as opening brackets, pairs of quotes and no comment.
-fn is_even(rest: &[u8]) -> bool {
-    let text = &rest[..escaped_position(rest, b'`').unwrap_or(rest.len())];
-    let count = |wanted: u8| text.split(|byte| *byte == wanted).count() - 1;
-    count(b'(') == count(b')')
-        && count(b'\'').is_multiple_of(2)
-        && count(b'"').is_multiple_of(2)
-        && !text.contains(&b'#')
 }
 
 /// The body of a here-document.
@@ -416,24 +370,6 @@ fn coproc_name(src: &[u8], from: usize) -> usize {
     if compound && !keyword && end > name { end } else { from }
 }
 
-/// Reports whether a compound command, or another prefix of a pipeline, begins here.
-fn begins_compound(src: &[u8]) -> bool {
-    let len = src.iter().take_while(|byte| !b" \t\r\n;&|()<>".contains(byte)).count();
-    let word = std::str::from_utf8(&src[..len]).unwrap_or_default();
-    src.first() == Some(&b'(') || word == "time" || is_reserved(word)
-}
-
-fn count_openers(text: &[u8]) -> usize {
-    let brackets = text.iter().filter(|byte| b"({[`!".contains(byte)).count();
-    let words = text.split(|byte| !byte.is_ascii_alphanumeric());
-    brackets
-        + words
-            .filter(|word| {
-                [&b"if"[..], b"while", b"until", b"for", b"case", b"function", b"select"].contains(word)
-            })
-            .count()
-}
-
 /// The number of the here-document that a cleaned word stands for.
 pub(super) fn document_number(word: &str) -> Option<usize> {
     word.strip_prefix(MARK)?.strip_suffix(MARK)?.parse().ok()
@@ -506,7 +442,7 @@ mod tests {
     }
 
     #[test]
-    fn keywords_that_the_parsers_lack() {
+    fn keywords_that_the_parser_lacks() {
         assert_eq!(read("coproc N { ls; }").0, "         { ls; }");
         assert_eq!(read("coproc rm x").0, "       rm x");
         assert_eq!(read("select x in a; do ls; done").0, "for    x in a; do ls; done");
@@ -527,6 +463,8 @@ mod tests {
             "echo $(( rm x + `ls # )\n` 2 ))",
             "echo $(( rm x + `ls '` 2 ))",
             "echo $(( rm x + $(case x in (x) echo 2;; esac) 2 ))",
+            "echo \"$(((1)); case x in x) a; b '$(rm x)';; esac )\"",
+            "echo \"$((a) | b ${x#)} '$(rm x)' )\"",
         ] {
             assert!(doubtful(src), "{src}");
         }

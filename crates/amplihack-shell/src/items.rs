@@ -1,4 +1,4 @@
-//! The common form of both parsers' results: commands as source text, with the structure around them.
+//! The form of a reader's results: commands as source text, with the structure around them.
 
 use super::model::RedirectKind;
 
@@ -65,7 +65,7 @@ pub(super) enum ShellItem {
     Text(RawShellText),
 }
 
-/// Every simple command in order, to compare what two parsers found.
+/// Every simple command in order, to compare what two readers found.
 pub(super) fn collect_commands<'a>(items: &'a [ShellItem], out: &mut Vec<&'a RawCommand>) {
     for item in items {
         match item {
@@ -83,7 +83,7 @@ pub(super) fn collect_commands<'a>(items: &'a [ShellItem], out: &mut Vec<&'a Raw
 
 /// Words that bash reserves: where a command begins, none is a program's name unless a part of it is quoted.
 ///
-/// `time` is left out, since it is read as the program that it also is.
+/// `time` is left out, since it is also a program's name.
 const RESERVED: [&str; 21] = [
     "!", "{", "}", "[[", "]]", "coproc", "if", "then", "elif", "else", "fi", "for", "while", "until", "do",
     "done", "case", "esac", "select", "function", "in",
@@ -94,15 +94,10 @@ pub(super) fn is_reserved(word: &str) -> bool {
     RESERVED.contains(&word)
 }
 
-/// The start of the first command whose program's name is a reserved word: a parser has misread the script around it.
+/// The start of the first command whose program's name is a reserved word: the parser has misread the script around it.
 pub(super) fn find_misread(items: &[ShellItem]) -> Option<usize> {
     let mut found = Vec::new();
     collect_commands(items, &mut found);
-    let wrong = |simple: &&&RawCommand| {
-        let mut words = simple.words.iter().map(|word| word.text.as_str());
-        let first = words.next().unwrap_or_default();
-        let mut behind_time = || words.find(|word| !matches!(*word, "-p" | "--" | "time"));
-        is_reserved(first) || first == "time" && behind_time().is_some_and(is_reserved)
-    };
+    let wrong = |simple: &&&RawCommand| simple.words.first().is_some_and(|word| is_reserved(&word.text));
     found.iter().find(wrong).map(|simple| simple.start_offset())
 }

@@ -4,7 +4,7 @@ mod bare;
 
 use std::collections::HashMap;
 
-pub(super) use bare::blank_len;
+pub(super) use bare::is_array;
 
 use super::parameter::{is_pattern, is_substring};
 
@@ -103,7 +103,7 @@ pub(super) enum ShellToken {
     DescriptorName,
     /// Digits right before a redirection that are too many for a descriptor: a word of their own.
     Number,
-    /// `!`, or `time` with its options, where a pipeline may start.
+    /// `!`, or `time` with its options before a compound command, where a pipeline starts.
     Prefix,
 }
 

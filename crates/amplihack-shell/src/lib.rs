@@ -1,6 +1,6 @@
 //! The one bash front end: the commands that a script would run, as data, and the quoting around a place in a script.
 //!
-//! bytes → gate → here-documents out → two readers → words → what wrappers start, until nothing is new.
+//! bytes → gate → here-documents out → plain, or parser and lexer → words → what wrappers start, until nothing is new.
 //!
 //! Pure: no file is read and nothing is run. Nothing here knows whether a command may run: the policy judges what [`commands`] finds, recipes
 //! ask [`find_quoting`] where a value may stand, and unattended runs look for the files that a command uses.
@@ -8,7 +8,7 @@
 mod ansi;
 mod assign;
 mod braces;
-mod brush;
+mod counted;
 mod editors;
 mod effects;
 mod env;

@@ -2,16 +2,14 @@
 
 use std::time::Duration;
 
-/// Parsers of bash.
+/// Readers of bash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum BashReaders {
-    /// Both; the commands that either finds count.
+    /// All: plain scripts have one of their own, and what the parser finds in others has to be what the lexer finds.
     #[default]
-    Both,
-    /// tree-sitter-bash alone.
+    All,
+    /// The parser alone, tree-sitter-bash, of whatever script.
     Tree,
-    /// brush-parser alone.
-    Brush,
 }
 
 /// Limits of reading a script, and of judging it.
@@ -25,7 +23,7 @@ pub struct Limits {
     pub depth: usize,
     /// Commands found in one script, those in wrappers included.
     pub commands: usize,
-    /// The parsers of bash that are asked: all, but in tests that show what each finds alone.
+    /// The readers of bash that are asked: all, but in tests that show what one finds alone.
     pub readers: BashReaders,
 }
 
@@ -44,7 +42,7 @@ impl Default for Limits {
             bytes: 1 << 20,
             depth: 100,
             commands: 10_000,
-            readers: BashReaders::Both,
+            readers: BashReaders::All,
         }
     }
 }

@@ -121,9 +121,9 @@ pub struct UndecidedPart {
 /// Everything that a script may run.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Parsed {
-    /// Commands that either parser found, wrappers and what is inside them, in the order of the script.
+    /// Commands that were found, wrappers and what is inside them, in the order of the script.
     pub commands: Vec<ShellCommand>,
-    /// Parts that neither parser could read, and dynamic programs. Not empty: the script must not be let through.
+    /// Parts that could not be read, and dynamic programs. Not empty: the script must not be let through.
     pub undecided: Vec<UndecidedPart>,
 }
 

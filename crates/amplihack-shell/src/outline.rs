@@ -1,7 +1,7 @@
-//! Beginnings of a script's commands, found by the lexer alone: corroborates a parser that no other parser has confirmed.
+//! Beginnings of a script's commands, found by the lexer alone in the script itself: they corroborate the parser, which is given a masked one.
 
 use super::items::{RawCommand, ShellItem, collect_commands};
-use super::lexer::{ListStage, ShellLexer};
+use super::lexer::{BracketKind, ListStage, ShellLexer};
 
 /// A command as far as it takes to tell it from another one: where it begins, and its words and assignments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -10,31 +10,20 @@ struct CommandOutline {
     words: usize,
 }
 
-/// The first place where the lexer sees another command than `items` have. `text` is what was parsed.
+/// The first place where the lexer sees another command than `items` have. `text` is the script, not masked.
 pub(super) fn find_disagreement(text: &str, items: &[ShellItem]) -> Option<usize> {
     let mut found = Vec::new();
     collect_commands(items, &mut found);
-    let mut parsed: Vec<CommandOutline> = found.iter().filter_map(|simple| outline_command(simple)).collect();
+    let outline = |simple: &&RawCommand| CommandOutline {
+        start: simple.start_offset(),
+        words: simple.assignments.len() + simple.words.len(),
+    };
+    let mut parsed: Vec<CommandOutline> = found.iter().map(outline).collect();
     parsed.sort_unstable();
-    let mut brackets = Vec::new();
-    find_bracket_tests(text, items, &mut brackets);
     let seen = outline_text(text);
-    let missed = seen.iter().find(|one| parsed.binary_search(one).is_err() && !brackets.contains(&one.start));
+    let missed = seen.iter().find(|one| parsed.binary_search(one).is_err());
     let invented = parsed.iter().find(|one| seen.binary_search(one).is_err());
     missed.into_iter().chain(invented).map(|one| one.start).min()
-}
-
-/// The outline of `simple`; behind `time`, which is a keyword to the lexer and a program to a parser.
-fn outline_command(simple: &RawCommand) -> Option<CommandOutline> {
-    let timed = simple.words.iter().take_while(|word| word.text == "time").count();
-    let words = simple.assignments.len() + simple.words.len();
-    if timed == 0 || !simple.assignments.is_empty() {
-        return Some(CommandOutline { start: simple.start_offset(), words });
-    }
-    let start = simple.words.get(timed)?.start;
-    let redirects = simple.redirects.iter().map(|redirect| redirect.target.start);
-    let start = redirects.filter(|at| *at > simple.words[0].start).fold(start, usize::min);
-    Some(CommandOutline { start, words: words - timed })
 }
 
 /// Each simple command that is in no substitution, in order. It begins with its first word or assignment, or with the target of a
@@ -55,7 +44,10 @@ fn outline_text(text: &str) -> Vec<CommandOutline> {
             if let Some(last) = found.last_mut() {
                 last.words += 1;
             }
-        } else if src[at] == b'(' && is_function(&src[..at], &src[at..], found.last().map(|one| one.start)) {
+        } else if src[at] == b'('
+            && lexer.kind() == (BracketKind::Paren { substitution: false })
+            && is_function(&src[..at], &src[at..], found.last().map(|one| one.start))
+        {
             found.pop();
         }
         at = end.max(at + 1);
@@ -69,20 +61,6 @@ fn is_function(before: &[u8], rest: &[u8], name: Option<usize>) -> bool {
     let Some(name) = name.map(|at| before[at..].trim_ascii_end()) else { return false };
     let empty = rest[1..].iter().find(|byte| !blank(byte)) == Some(&b')');
     empty && !name.iter().any(|byte| byte.is_ascii_whitespace() || b";&|()".contains(byte))
-}
-
-/// Collects the offsets of `[ … ]` that a parser takes for a part of the grammar, not for the command that it is.
-fn find_bracket_tests(text: &str, items: &[ShellItem], out: &mut Vec<usize>) {
-    for item in items {
-        match item {
-            ShellItem::Text(raw) if text[raw.start..].starts_with("[ ") => out.push(raw.start),
-            ShellItem::Group { items, .. }
-            | ShellItem::Pipe(items)
-            | ShellItem::Function { body: items, .. }
-            | ShellItem::For { body: items, .. } => find_bracket_tests(text, items, out),
-            ShellItem::Text(_) | ShellItem::Simple(_) => {}
-        }
-    }
 }
 
 #[cfg(test)]
@@ -123,7 +101,7 @@ mod tests {
             "case x in a|b) ^c;; (d) ^e;& *) ^f; esac; ^g",
             "f() { ^a; }; f () ( ^b ); function g { ^c; }; function h() { ^d; }\n^f",
             "[[ a && b ]] && ^c; if [[ a ]] then ^b; fi; if (( 1 )) then ^c; fi",
-            "! ^ls; ! { ^a; }; time -p ^b; time -- { ^c; }",
+            "! ^ls; ! { ^a; }; ^time -p b; time -- { ^c; }; ^a | ^time { b",
             "^\"a b\" c; ^$x y; ^$(a; b) c; ^`a` b; ^<(a) b",
             "^echo $(a; b) \"$(c)\" if then; ^'if' x; (^a; (^b))",
             "^ls # ; a\n^b",

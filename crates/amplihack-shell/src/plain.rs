@@ -3,7 +3,7 @@
 use super::items::{RawCommand, RawRedirect, RawShellText, ShellItem};
 use super::model::RedirectKind;
 
-/// Words that mean something else to bash or to a parser where a program is expected.
+/// Words that mean something else to bash or to the parser where a program is expected.
 const RESERVED: [&str; 31] = [
     "if", "then", "else", "elif", "fi", "do", "done", "case", "esac", "while", "until", "for", "select",
     "function", "time", "coproc", "in", "declare", "typeset", "export", "readonly", "local", "unset",
@@ -110,7 +110,7 @@ impl PlainReader<'_> {
                 }
                 Some(_) => {
                     let word = self.read_word()?;
-                    // `2>`: the digit is no word. Whether other letters right before it are, and `0`, readers disagree about.
+                    // `2>`: the digit is no word. Whether other letters right before it are, and `0`, the readers disagree about.
                     if matches!(self.peek_byte(), Some(b'>' | b'<')) {
                         let digit = matches!(word.text.as_bytes(), [b'1'..=b'9']);
                         if !digit || simple.words.is_empty() {
@@ -208,23 +208,22 @@ mod tests {
     use proptest::prelude::*;
 
     use super::super::items::collect_commands;
-    use super::super::{brush, tree};
+    use super::super::mask::mask_script;
+    use super::super::outline::find_disagreement;
+    use super::super::tree;
     use super::*;
 
-    /// Whether `text` is plain; then brush finds the same, and tree-sitter the same commands.
+    /// Whether `text` is plain; then the parser and the lexer find the same.
     fn agree(text: &str) -> Result<bool, TestCaseError> {
         let Some(items) = read(text) else { return Ok(false) };
-        let brush = brush::read(text, text);
-        prop_assert_eq!(brush.as_ref(), Some(&items), "brush reads {:?}", text);
-        let tree = tree::read(text, text, WorkLimit::from_now(Duration::from_secs(20))).expect("time enough");
+        let limit = WorkLimit::from_now(Duration::from_secs(20));
+        let tree = tree::read(text, &mask_script(text), limit).expect("time enough");
         prop_assert_eq!(tree.error, None, "{:?}", text);
-        // tree-sitter takes the redirection of a list's last command for the whole list's, so only words are compared.
-        let words = |items: &[ShellItem]| {
-            let mut found = Vec::new();
-            collect_commands(items, &mut found);
-            found.into_iter().map(|simple| simple.words.clone()).collect::<Vec<_>>()
-        };
-        prop_assert_eq!(words(&items), words(&tree.items), "tree-sitter reads {:?}", text);
+        let (mut ours, mut others) = (Vec::new(), Vec::new());
+        collect_commands(&items, &mut ours);
+        collect_commands(&tree.items, &mut others);
+        prop_assert_eq!(ours, others, "the parser reads {:?}", text);
+        prop_assert_eq!(find_disagreement(text, &items), None, "the lexer reads {:?}", text);
         Ok(true)
     }
 
@@ -323,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn anything_else_is_left_to_the_parsers() {
+    fn anything_else_is_left_to_the_parser() {
         for text in [
             "",
             "X=1 ls",

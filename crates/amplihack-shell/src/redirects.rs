@@ -2,6 +2,7 @@
 
 use amplihack_verdict::Span;
 
+use super::counted::find_counted;
 use super::items::{RawRedirect, RawShellText};
 use super::model::{CommandInput, RedirectKind, ShellRedirect, ShellWord};
 use super::script_reader::{CommandFlow, ScriptLocation, ScriptReader, ShellContext};
@@ -64,6 +65,9 @@ impl ScriptReader<'_> {
             vec![ShellWord::from_plain(document.body, span)]
         } else {
             let raw = RawShellText { start: 0, text: document.body };
+            if let Some(why) = find_counted(&raw.text) {
+                self.note_undecided(why, span);
+            }
             let lexed = word::lex_text(&raw.text);
             let mut parts = lexed.parts;
             let scripts: Vec<_> =

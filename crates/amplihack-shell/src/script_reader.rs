@@ -1,4 +1,4 @@
-//! Both readers over every script, and over the scripts inside it; what either finds is kept once.
+//! The readers over every script, and over the scripts inside it; what is found is kept once.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -6,23 +6,21 @@ use std::time::Duration;
 use amplihack_sys::WorkLimit;
 use amplihack_verdict::Span;
 
+use super::counted::find_counted;
 use super::heredoc::{CleanedScript, HereDocument, clean_script};
-use super::items::{RawShellText, ShellItem, collect_commands};
-use super::mask::{MaskedScript, mask_script};
+use super::items::{RawShellText, ShellItem};
+use super::mask::mask_script;
 use super::model::{CommandInput, OUT_OF_TIME, Parsed, ShellRedirect, ShellWord, UndecidedPart};
 use super::outline::find_disagreement;
 use super::variables::{ShellVariables, VariableValue};
-use super::{brush, gate, plain, tree, word};
+use super::{gate, plain, tree, word};
 use crate::limits::{BashReaders, Limits};
 
-/// Reason for a script that a single parser read and that the lexer does not confirm.
+/// Reason for a script that the parser reads in one way and the lexer in another.
 pub(super) const UNCONFIRMED: &str = "it is not certain where its commands begin";
 
-/// Reason for a script that no parser reads.
-pub(super) const UNREADABLE: &str = "neither reader of bash understands it";
-
-/// Nesting, brackets and bytes up to which brush is asked: it recurses, and cannot be stopped.
-const BRUSH: (usize, usize, usize) = (40, 1500, 32 * 1024);
+/// Reason for a script that the parser does not read.
+pub(super) const UNREADABLE: &str = "the reader of bash does not understand it";
 
 /// `|` and `&&` in one list up to which tree-sitter reads it: its time is their square, and it cannot be stopped at the end.
 const RUN: usize = 500;
@@ -41,7 +39,6 @@ pub(super) struct ShellContext {
     /// The function whose body it is in.
     pub(super) function: Option<String>,
     pub(super) depth: usize,
-    pub(super) brush: bool,
 }
 
 impl ShellContext {
@@ -56,7 +53,6 @@ impl ShellContext {
             maybe: self.maybe,
             function: self.function.clone(),
             depth: self.depth,
-            brush: self.brush,
         }
     }
 }
@@ -122,8 +118,6 @@ pub(super) struct ScriptReader<'a> {
     pub(super) aliases: HashMap<String, String>,
     /// Files that commands of this script wrote, by their names, with what is in them.
     pub(super) written: HashMap<String, String>,
-    /// A reader that could not make sense of everything is going through its findings.
-    pub(super) quiet: bool,
 }
 
 impl<'a> ScriptReader<'a> {
@@ -141,7 +135,6 @@ impl<'a> ScriptReader<'a> {
             forwards: HashMap::new(),
             aliases: HashMap::new(),
             written: HashMap::new(),
-            quiet: false,
         }
     }
 
@@ -196,7 +189,7 @@ impl<'a> ScriptReader<'a> {
         }
     }
 
-    /// Reads a script that no parser has seen: the outermost, or one in `span` that was put together.
+    /// Reads a script that no reader has seen: the outermost, or one in `span` that was put together.
     pub(super) fn read_fresh(
         &mut self,
         text: &str,
@@ -239,11 +232,6 @@ impl<'a> ScriptReader<'a> {
         if let Some((why, place)) = clean.doubt {
             self.note_undecided(why, at(place));
         }
-        let (depth, openers, bytes) = BRUSH;
-        shell.brush = self.limits.readers != BashReaders::Tree
-            && clean.depth <= depth
-            && clean.openers <= openers
-            && clean.text.len() <= bytes;
         shell.depth += 1;
         let place = span.map_or(ScriptLocation::Exact(&clean, 0), ScriptLocation::Within);
         let flow = self.read_script(&clean.text, place, shell);
@@ -267,86 +255,37 @@ impl<'a> ScriptReader<'a> {
         if let Some(flow) = self.scripts.get(&key) {
             return flow.clone();
         }
-        let flow = self.read_with_both(text, place, shell, whole);
+        let flow = self.read_unread(text, place, shell, whole);
         self.scripts.insert(key, flow.clone());
         flow
     }
 
-    /// Gives `text` to both readers.
-    fn read_with_both(
+    /// Gives `text` to the readers: to the one of plain scripts, else to the parser, which the lexer has to confirm.
+    fn read_unread(
         &mut self,
         text: &str,
         place: ScriptLocation<'_>,
         shell: &mut ShellContext,
         whole: Span,
     ) -> CommandFlow {
-        if let Some(items) = plain::read(text) {
+        let all = self.limits.readers == BashReaders::All;
+        if let Some(items) = all.then(|| plain::read(text)).flatten() {
             return self.read_list(&items, place, shell);
         }
-        let masked = mask_script(text);
-        let at_most = |at: usize| place.source_span(at, text.len().min(at + 1));
-        if self.limits.readers == BashReaders::Brush {
-            return self.read_with_brush(text, &masked, place, shell);
-        }
         // tree-sitter looks at the clock seldom, and what it made has to be gone through and given back.
-        let Some(tree) =
-            tree::read(text, &masked.tree, self.deadline.shift_earlier(self.limits.deadline / 10))
-        else {
+        let deadline = self.deadline.shift_earlier(self.limits.deadline / 10);
+        let Some(tree) = tree::read(text, &mask_script(text), deadline) else {
             self.out_of_time(whole);
             return CommandFlow::default();
         };
-        let other = if shell.brush { brush::read(text, &masked.brush) } else { None };
-        let Some(items) = other else {
-            if let Some(at) = tree.error {
-                self.note_undecided(UNREADABLE, at_most(at));
-            } else if let Some(at) = find_disagreement(&masked.tree, &tree.items) {
-                self.note_undecided(UNCONFIRMED, at_most(at));
-            }
-            return self.read_list(&tree.items, place, shell);
+        let doubt = match tree.error {
+            Some(at) => Some((UNREADABLE, at)),
+            None => find_disagreement(text, &tree.items).filter(|_| all).map(|at| (UNCONFIRMED, at)),
         };
-        if tree.error.is_some()
-            && let Some(at) = find_disagreement(&masked.tree, &items)
-        {
-            self.note_undecided(UNCONFIRMED, at_most(at));
+        if let Some((why, at)) = doubt {
+            self.note_undecided(why, place.source_span(at, text.len().min(at + 1)));
         }
-        let (mut one, mut two) = (Vec::new(), Vec::new());
-        collect_commands(&items, &mut one);
-        collect_commands(&tree.items, &mut two);
-        if one == two {
-            return self.read_list(&items, place, shell);
-        }
-        if let (None, Some(at)) = (tree.error, find_disagreement(&masked.tree, &tree.items))
-            && find_disagreement(&masked.tree, &items).is_some()
-        {
-            self.note_undecided(UNCONFIRMED, at_most(at));
-        }
-        let mut again = shell.clone();
-        let mut flow = self.read_list(&items, place, shell);
-        let quiet = self.quiet;
-        self.quiet |= tree.error.is_some();
-        let more = self.read_list(&tree.items, place, &mut again);
-        self.quiet = quiet;
-        flow.commands.extend(more.commands);
-        flow
-    }
-
-    /// Reads `text` with brush alone.
-    fn read_with_brush(
-        &mut self,
-        text: &str,
-        masked: &MaskedScript<'_>,
-        place: ScriptLocation<'_>,
-        shell: &mut ShellContext,
-    ) -> CommandFlow {
-        let items = if shell.brush { brush::read(text, &masked.brush) } else { None };
-        let Some(items) = items else {
-            self.note_undecided(UNREADABLE, place.source_span(0, text.len()));
-            return CommandFlow::default();
-        };
-        if let Some(at) = find_disagreement(&masked.tree, &items) {
-            self.note_undecided(UNCONFIRMED, place.source_span(at, text.len().min(at + 1)));
-        }
-        self.read_list(&items, place, shell)
+        self.read_list(&tree.items, place, shell)
     }
 
     /// A list of what runs one after the other.
@@ -495,6 +434,9 @@ impl<'a> ScriptReader<'a> {
     pub(super) fn run_subscripts(&mut self, text: &str, span: Span, shell: &ShellContext) {
         if !text.contains("[$(") && !text.contains("[`") {
             return;
+        }
+        if let Some(why) = find_counted(text) {
+            self.note_undecided(why, span);
         }
         for nested in word::lex_text(text).nested {
             let mut inner =

@@ -3,6 +3,7 @@
 use amplihack_verdict::Span;
 
 use super::braces;
+use super::counted::find_counted;
 use super::items::{RawCommand, RawShellText};
 use super::model::{CommandInput, ShellCommand};
 use super::script_reader::{CommandFlow, ScriptLocation, ScriptReader, ShellContext};
@@ -226,6 +227,9 @@ impl ScriptReader<'_> {
     }
 
     pub(super) fn text_scripts(&mut self, text: &str, span: Span, shell: &ShellContext) {
+        if let Some(why) = find_counted(text) {
+            self.note_undecided(why, span);
+        }
         for nested in lex_text(text).nested {
             self.read_fresh(
                 &nested.text,

@@ -36,7 +36,7 @@ pub(crate) fn rows(stage: &Stage, bins: &Path, runs: usize) -> Result<Vec<Row>, 
             "median ≤ 250 µs",
             cold("cargo test")?,
         ),
-        ("the same of `X=$(…); …`, read by both parsers", "", cold("rev-parse")?),
+        ("the same of `X=$(…); …`, read by parser and lexer", "", cold("rev-parse")?),
     ];
     let program = bins.join("examples/bench");
     let text = shell::read(shell::program(program).args(["samples", &runs.to_string()]))?;

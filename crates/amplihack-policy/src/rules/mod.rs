@@ -227,7 +227,7 @@ mod tests {
 
     #[test]
     fn examples_match_as_they_say() {
-        for readers in [BashReaders::Both, BashReaders::Tree, BashReaders::Brush] {
+        for readers in [BashReaders::All, BashReaders::Tree] {
             examples_match(readers);
         }
     }

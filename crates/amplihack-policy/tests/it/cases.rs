@@ -59,7 +59,7 @@ fn limits() -> Limits {
 }
 
 fn judge(script: &str, cwd: &Path, branch: &str) -> Verdict {
-    judge_with(BashReaders::Both, script, cwd, branch)
+    judge_with(BashReaders::All, script, cwd, branch)
 }
 
 fn judge_with(readers: BashReaders, script: &str, cwd: &Path, branch: &str) -> Verdict {
@@ -69,7 +69,7 @@ fn judge_with(readers: BashReaders, script: &str, cwd: &Path, branch: &str) -> V
 }
 
 fn hold(rows: &str) {
-    for readers in [BashReaders::Both, BashReaders::Tree, BashReaders::Brush] {
+    for readers in [BashReaders::All, BashReaders::Tree] {
         hold_with(rows, readers);
     }
 }

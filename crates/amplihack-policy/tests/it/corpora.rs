@@ -25,7 +25,7 @@ fn judge(script: &str, readers: BashReaders) -> Verdict {
 }
 
 fn hold(rows: &str, least: usize) {
-    for readers in [BashReaders::Both, BashReaders::Tree, BashReaders::Brush] {
+    for readers in [BashReaders::All, BashReaders::Tree] {
         hold_with(rows, least, readers);
     }
 }
@@ -101,7 +101,7 @@ fn the_commands_of_this_repository_are_not_denied() {
         scripts.push(fs::read_to_string(ci).unwrap());
     }
     for script in scripts {
-        let verdict = judge(&script, BashReaders::Both);
+        let verdict = judge(&script, BashReaders::All);
         // A person may write our configuration, as pages show; an agent may not.
         let is_the_policys = script.contains("> ~/.config/amplihack/");
         assert_eq!(verdict.decision == Decision::Deny, is_the_policys, "{script}\n{}", verdict.reason);

@@ -1,4 +1,5 @@
-//! A script that a parser misreads without noticing it is not let through: reserved words, and whatever keeps one parser from being asked.
+//! A script that the parser misreads without noticing it is not let through: reserved words, and whatever once kept a second parser from
+//! being asked.
 
 use std::path::Path;
 use std::time::Duration;
@@ -8,7 +9,7 @@ use amplihack_policy::{Event, Policy};
 use amplihack_shell::{BashReaders, Limits};
 use amplihack_verdict::{Decision, Verdict};
 
-const READERS: [BashReaders; 3] = [BashReaders::Both, BashReaders::Tree, BashReaders::Brush];
+const READERS: [BashReaders; 2] = [BashReaders::All, BashReaders::Tree];
 
 fn limits(readers: BashReaders) -> Limits {
     Limits { deadline: Duration::from_secs(20), readers, ..Limits::default() }
@@ -19,7 +20,7 @@ fn judge(script: &str, readers: BashReaders) -> Verdict {
     Policy::with_builtin_rules().judge(&event, &ExampleWorld::default(), &limits(readers))
 }
 
-/// Forms that bash takes, and that parsers took for a command named by the reserved word.
+/// Forms that bash takes, and that a parser took for a command named by the reserved word.
 const FORMS: [&str; 43] = [
     "{fd}> f rm -rf ~",
     "{fd[0]}>&- rm -rf ~",
@@ -66,7 +67,7 @@ const FORMS: [&str; 43] = [
     "for ((;;)) do ! { rm -rf ~; }; break; done",
 ];
 
-/// What keeps brush from being asked, or did; each leaves what follows as it is.
+/// What kept a second parser from being asked while there was one; each leaves what follows as it is.
 fn switches() -> Vec<(&'static str, String)> {
     vec![
         ("nothing", String::new()),
@@ -85,10 +86,10 @@ fn switches() -> Vec<(&'static str, String)> {
 #[test]
 fn no_reserved_word_is_a_programs_name() {
     for (name, before) in switches() {
-        // Long and deep scripts take long to judge, and brush is not asked about them.
-        let (step, readers) = if before.len() > 300 { (6, &READERS[..2]) } else { (1, &READERS[..]) };
+        // Long and deep scripts take long to judge.
+        let step = if before.len() > 300 { 6 } else { 1 };
         for form in FORMS.iter().step_by(step) {
-            for &readers in readers {
+            for readers in READERS {
                 let script = format!("{before}{form}");
                 let verdict = judge(&script, readers);
                 assert_eq!(verdict.decision, Decision::Deny, "{readers:?}, {name}: {form}");
@@ -97,13 +98,13 @@ fn no_reserved_word_is_a_programs_name() {
     }
 }
 
-/// With both readers, the reason is what the script does, not that it cannot be read.
+/// With all readers, the reason is what the script does, not that it cannot be read.
 #[test]
 fn what_is_read_right_is_denied_for_what_it_does() {
     for (name, before) in switches() {
         let step = if before.len() > 300 { 6 } else { 1 };
         for form in FORMS.iter().step_by(step) {
-            let rule = judge(&format!("{before}{form}"), BashReaders::Both).rule.map(|rule| rule.to_string());
+            let rule = judge(&format!("{before}{form}"), BashReaders::All).rule.map(|rule| rule.to_string());
             assert_ne!(rule.as_deref(), Some("shell/undecided"), "{name}: {form}");
         }
     }
@@ -134,17 +135,8 @@ fn plain_scripts_stay_free_whoever_reads_them() {
         for script in FREE.iter().step_by(step) {
             for readers in READERS {
                 let verdict = judge(&format!("{before}{script}"), readers);
-                let off = readers == BashReaders::Brush
-                    && [
-                        "digits before a redirection",
-                        "size",
-                        "depth",
-                        "brackets",
-                        "arithmetic in arithmetic",
-                    ]
-                    .contains(&name);
                 assert!(
-                    off || verdict.decision == Decision::None,
+                    verdict.decision == Decision::None,
                     "{readers:?}, {name}: {script}: {}",
                     verdict.reason
                 );
@@ -153,10 +145,10 @@ fn plain_scripts_stay_free_whoever_reads_them() {
     }
 }
 
-/// What looks like arithmetic, and what bash runs as two subshells since it counts brackets and quotes without regard to what they
-/// stand in.
+/// What bash ends, or runs, otherwise than its grammar has it: behind `((` it counts brackets without regard to what they stand in, and
+/// at the start of a substitution it does not know `time`.
 #[test]
-fn arithmetic_that_bash_may_run_as_subshells_is_undecided() {
+fn substitutions_that_bash_may_end_elsewhere_are_undecided() {
     for script in [
         "echo $(( rm -rf ~ + $(c <<E\n'\nE\n) 2 ))",
         "echo $(( rm -rf ~ + $(c <<E\n\"\nE\n) 2 ))",
@@ -166,6 +158,11 @@ fn arithmetic_that_bash_may_run_as_subshells_is_undecided() {
         "echo $(( rm -rf ~ + `c # )\n` 2 ))",
         "echo $(( rm -rf ~ + $(case x in (x) echo 2;; esac) 2 ))",
         "echo $(( rm -rf ~ + $(case x in x) echo 2;; esac) 2 ))",
+        "echo \"$(((1)); case x in x) ls; ls '$(rm -rf ~)';; esac )\"",
+        "cat <<E\n$((( 1 )); case x in (b) ls;; x) ls '$(rm -rf ~)';; esac )\nE",
+        "echo \"$((ls) | cat ${x#)} '$(rm -rf ~)' )\"",
+        "echo \"$(time -p case x in a) ls;; x) ls '$(rm -rf ~)';; esac)\"",
+        "cat <<E\n$(! time { case x in a) ls;; x) ls '$(rm -rf ~)';; esac; })\nE",
     ] {
         for readers in READERS {
             assert_eq!(judge(script, readers).decision, Decision::Deny, "{readers:?}: {script:?}");
@@ -176,7 +173,10 @@ fn arithmetic_that_bash_may_run_as_subshells_is_undecided() {
         "n=$(( `wc -l < f` << 2 ))",
         "(( $(id -u) == 0 )) && ls",
         "for ((i = 0; i < $(nproc); i++)); do ls; done",
+        "echo $((${#x} + (${y:-1})))",
+        "((ls) | cat)",
+        "t=$(time ls)",
     ] {
-        assert_eq!(judge(script, BashReaders::Both).decision, Decision::None, "{script}");
+        assert_eq!(judge(script, BashReaders::All).decision, Decision::None, "{script}");
     }
 }

@@ -35,7 +35,7 @@ const HARMFUL: [&[&str]; 22] = [
     &["pkill", "-f", "amplihack-hooks"],
 ];
 
-const READERS: [BashReaders; 3] = [BashReaders::Both, BashReaders::Tree, BashReaders::Brush];
+const READERS: [BashReaders; 2] = [BashReaders::All, BashReaders::Tree];
 
 fn decision(script: &str, readers: BashReaders) -> Decision {
     let limits = Limits { deadline: Duration::from_secs(20), readers, ..Limits::default() };
@@ -134,7 +134,7 @@ proptest! {
         assigns in proptest::bool::ANY,
         groups in proptest::collection::vec(0..26_usize, 0..3),
     ) {
-        let plain = decision(&words.join(" "), BashReaders::Both);
+        let plain = decision(&words.join(" "), BashReaders::All);
         let mut script = words
             .iter()
             .zip(&how)

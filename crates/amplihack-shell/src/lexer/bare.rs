@@ -1,5 +1,6 @@
 //! The lexer outside of quotes: words, keywords and operators of lists of commands.
 
+use super::super::items::is_reserved;
 use super::{BracketKind, LexerFrame, ListStage, ShellLexer, ShellToken, escape_token};
 
 impl ShellLexer {
@@ -99,8 +100,9 @@ impl ShellLexer {
             self.push(BracketKind::Arithmetic { open: 0 });
             return at + 2;
         }
-        // In a word, bash takes it only for an array's or for a pattern's; `f()` is empty.
-        let in_word = frame.word && frame.stage == ListStage::Words && src.get(at + 1) != Some(&b')');
+        // In a word, bash takes it only for an array's or for a pattern's; `f()` is empty, and `x=()` an array all the same.
+        let filled = src.get(at + 1) != Some(&b')') || is_array(src, at);
+        let in_word = frame.word && frame.stage == ListStage::Words && filled;
         self.push(if in_word { BracketKind::Array } else { BracketKind::Paren { substitution: false } });
         at + 1
     }
@@ -205,13 +207,18 @@ impl ShellLexer {
                 self.keywords += 1;
                 self.set_stage(ListStage::Variable, true);
             }
-            b"!" => {
+            b"!" if !ends_command(&src[end + blank_len(&src[end..])..]) => {
                 self.set_stage(ListStage::Start, true);
                 return (end, ShellToken::Prefix);
             }
-            b"time" => {
-                self.set_stage(ListStage::Start, true);
-                return (time_options(src, end), ShellToken::Prefix);
+            // In front of a program it is read as the program that it is to other shells, and behind a pipe to bash.
+            b"time" if !follows_pipe(&src[..end - word.len()]) => {
+                let behind = time_options(src, end);
+                if begins_compound(&src[behind + blank_len(&src[behind..])..]) {
+                    self.set_stage(ListStage::Start, true);
+                    return (behind, ShellToken::Prefix);
+                }
+                self.continue_word();
             }
             b"select" => {
                 self.keywords += 1;
@@ -228,12 +235,41 @@ impl ShellLexer {
     }
 }
 
+/// Reports whether the bracket at `at` opens an array: `NAME=` or `NAME+=` stands before it.
+pub(in super::super) fn is_array(src: &[u8], at: usize) -> bool {
+    let Some(before) = src[..at].strip_suffix(b"=") else { return false };
+    let before = before.strip_suffix(b"+").unwrap_or(before);
+    let len = before.iter().rev().take_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'_').count();
+    let (rest, name) = before.split_at(before.len() - len);
+    let begins = rest.last().is_none_or(|byte| b" \t\n;&|()".contains(byte));
+    begins && name.first().is_some_and(|byte| !byte.is_ascii_digit())
+}
+
 fn line_end(src: &[u8], at: usize) -> usize {
     at + src[at..].iter().take_while(|byte| **byte != b'\n').count()
 }
 
 /// Bytes that end a word without quotes and backslashes.
 const ENDS_WORD: &[u8] = b" \t\r\n;&|()<>";
+
+/// Reports whether nothing of a command stands at the start of `rest`.
+fn ends_command(rest: &[u8]) -> bool {
+    rest.first().is_none_or(|byte| b"\n;&|)#".contains(byte))
+}
+
+/// Reports whether a compound command, or another prefix of a pipeline, stands at the start of `rest`.
+fn begins_compound(rest: &[u8]) -> bool {
+    let len = rest.iter().take_while(|byte| !ENDS_WORD.contains(byte)).count();
+    let word = std::str::from_utf8(&rest[..len]).unwrap_or_default();
+    rest.first() == Some(&b'(') || word == "time" || is_reserved(word)
+}
+
+/// Reports whether `before` ends with `|` or `|&`.
+fn follows_pipe(before: &[u8]) -> bool {
+    let before = before.trim_ascii_end();
+    let before = before.strip_suffix(b"&").unwrap_or(before);
+    before.ends_with(b"|") && !before.ends_with(b"||")
+}
 
 /// Behind `-p` and `--`, which are `time`'s own.
 fn time_options(src: &[u8], mut end: usize) -> usize {

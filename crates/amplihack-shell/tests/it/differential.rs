@@ -1,5 +1,5 @@
-//! Generated scripts under real bash, in which no program exists: what bash then looks for must be among the commands that each reader
-//! finds, or the reader must not decide the script.
+//! Generated scripts under real bash, in which no program exists: what bash then looks for must be among the commands that are
+//! found, by the parser alone too, or the script must not be decided.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail loudly, too")]
 
@@ -70,6 +70,10 @@ fn covers(parsed: &Parsed, argv: &[String]) -> bool {
     if argv[0] == "time" && argv[1..].iter().all(|word| word.starts_with('-')) {
         return true;
     }
+    // Behind `time`, other shells take it for an option, and no program has such a name.
+    if argv[0].starts_with('-') {
+        return true;
+    }
     parsed.commands.iter().any(|command| {
         let Some(name) = command.words.first().map(ShellWord::literal_text) else { return false };
         let words: Option<Vec<String>> = command.words.iter().map(ShellWord::literal_text).collect();
@@ -80,16 +84,16 @@ fn covers(parsed: &Parsed, argv: &[String]) -> bool {
     })
 }
 
-/// What one reader misses of `scripts`, and how many of them bash takes and both readers leave undecided.
+/// What is missed of `scripts`, and how many of them bash takes and all readers leave undecided.
 fn compared(scripts: &[String]) -> (Vec<String>, usize, usize) {
     let (mut missed, mut taken, mut undecided) = (Vec::new(), 0, 0);
     for (script, (valid, started)) in scripts.iter().zip(looked_for(scripts)) {
         taken += usize::from(valid);
-        for readers in [BashReaders::Both, BashReaders::Tree, BashReaders::Brush] {
+        for readers in [BashReaders::All, BashReaders::Tree] {
             let limits = Limits { deadline: Duration::from_secs(5), readers, ..Limits::default() };
             let parsed = commands(script.as_bytes(), &limits);
             if !parsed.undecided.is_empty() {
-                undecided += usize::from(valid && readers == BashReaders::Both);
+                undecided += usize::from(valid && readers == BashReaders::All);
                 continue;
             }
             let all = started.iter().filter(|argv| !covers(&parsed, argv));
@@ -119,7 +123,7 @@ fn compare(seed: u64) {
         "seed {seed}: bash takes {taken} of {count}, {undecided} of them are undecided"
     ));
     assert!(missed == 0, "{missed} missed");
-    assert!(taken * 5 > count * 2, "bash takes {taken} of {count} scripts");
+    assert!(taken * 3 > count, "bash takes {taken} of {count} scripts");
     assert!(undecided * 10 < taken * 8, "{undecided} of {taken} scripts are undecided");
 }
 

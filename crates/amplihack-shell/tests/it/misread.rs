@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use amplihack_shell::{BashReaders, Limits, commands};
 
-const READERS: [BashReaders; 3] = [BashReaders::Both, BashReaders::Tree, BashReaders::Brush];
+const READERS: [BashReaders; 2] = [BashReaders::All, BashReaders::Tree];
 
 fn limits(readers: BashReaders) -> Limits {
     Limits { deadline: Duration::from_secs(20), readers, ..Limits::default() }
@@ -13,11 +13,11 @@ fn limits(readers: BashReaders) -> Limits {
 #[test]
 fn programs_that_no_parser_knows_by_a_reserved_word_are_undecided() {
     for script in ["then rm -rf ~", "} rm", "A=1 if x", "fi", "do rm -rf ~", "a; esac b", "time -p done x"] {
-        assert!(!commands(script.as_bytes(), &limits(BashReaders::Both)).undecided.is_empty(), "{script}");
+        assert!(!commands(script.as_bytes(), &limits(BashReaders::All)).undecided.is_empty(), "{script}");
     }
     // Quoted, it is a name like any other.
     for script in ["'if' x", "\\time x", "\"{\" x", "echo if then { } !", "find . ! -name x", "[ ! -f x ]"] {
-        let parsed = commands(script.as_bytes(), &limits(BashReaders::Both));
+        let parsed = commands(script.as_bytes(), &limits(BashReaders::All));
         assert_eq!(parsed.undecided, vec![], "{script}");
     }
 }

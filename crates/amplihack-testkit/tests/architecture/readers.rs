@@ -102,7 +102,7 @@ fn there_is_one_policy() {
 #[test]
 fn bash_has_one_front_end() {
     const SHELL: &str = "crates/amplihack-shell";
-    const PARSERS: &[&str] = &["brush_parser", "tree_sitter", "tree_sitter_bash"];
+    const PARSERS: &[&str] = &["tree_sitter", "tree_sitter_bash"];
     let parsing = |is_inside: bool| {
         places(move |source: &Source| source.ships() && source.is_in(SHELL) == is_inside, PARSERS)
     };

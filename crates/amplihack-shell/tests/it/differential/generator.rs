@@ -182,7 +182,7 @@ impl<'r> Generator<'r> {
 
     fn compound(&mut self, depth: usize) -> String {
         let blank = |random: &mut Random| random.pick(&[" ", "\n", "  "]).to_owned();
-        match self.random.below(14) {
+        match self.random.below(17) {
             0 => format!("{{{}{}}}", blank(self.random), self.ended(depth)),
             1 => format!("({}{})", self.random.pick(&["", " ", "\n"]), self.list(depth - 1)),
             2 => format!("if {}then {}fi", self.ended(depth), self.ended(depth)),
@@ -243,6 +243,17 @@ impl<'r> Generator<'r> {
             }
             11 => format!("if [[ -n x ]] then {}fi", self.ended(depth)),
             12 => format!("select x in a; do {}break; done <<< 1", self.ended(depth)),
+            13 => format!("(({}) | {})", self.simple(0), self.simple(0)),
+            // Behind a compound command, a keyword needs no separator.
+            14 => format!(
+                "if ({}) then {{ ({}) }} else ({}) fi",
+                self.ended(1),
+                self.ended(depth),
+                self.ended(1)
+            ),
+            15 => {
+                format!("for i do {}done; while ({}) do break; done", self.ended(depth), self.list(depth - 1))
+            }
             _ => format!("eval '{}'", self.list(depth - 1).replace('\'', "'\\''")),
         }
     }
@@ -256,6 +267,9 @@ impl<'r> Generator<'r> {
         if self.random.below(14) == 0 {
             words.push(format!("a=(x {} y)", self.word(depth)));
             return words.join(" ");
+        }
+        if self.random.below(20) == 0 {
+            words.push(self.random.pick(&["a=()", "b+=()", "a[1 + 1]=x", "a[\"x y\"]=z"]).to_owned());
         }
         if self.random.below(10) == 0 {
             words.push(self.redirect().trim_start().to_owned());
