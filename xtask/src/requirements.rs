@@ -24,6 +24,7 @@ const PROGRAMS: &[(&[&str], &str)] = &[
     (&["npm"], "npm"),
     (&["nsenter"], "util-linux"),
     (&["sbatch"], "slurm-client"),
+    (&["setpriv"], "util-linux"),
     (&["slurmctld"], "slurmctld"),
     (&["slurmd"], "slurmd"),
     (&["ssh"], "openssh-client"),

@@ -71,14 +71,14 @@ pub fn set_aside_new(watched: &[WatchedName]) -> Result<Vec<SetAside>, (PathBuf,
 }
 
 fn free_name(path: &Path) -> PathBuf {
-    let named = |suffix: &str| {
+    let with_suffix = |suffix: &str| {
         let mut name = path.file_name().unwrap_or_default().to_owned();
         name.push(suffix);
         path.with_file_name(name)
     };
-    let numbered = (2..).map(|number: u32| named(&format!(".set-aside-{number}")));
-    let mut names = std::iter::once(named(".set-aside")).chain(numbered);
-    names.find(|name| name.symlink_metadata().is_err()).unwrap_or_else(|| named(".set-aside"))
+    let numbered = (2..).map(|number: u32| with_suffix(&format!(".set-aside-{number}")));
+    let mut names = std::iter::once(with_suffix(".set-aside")).chain(numbered);
+    names.find(|name| name.symlink_metadata().is_err()).unwrap_or_else(|| with_suffix(".set-aside"))
 }
 
 #[cfg(test)]

@@ -60,7 +60,7 @@ pub(crate) fn system_entries(env: &Env) -> Vec<SandboxEntry> {
         let path = Path::new("/").join(name);
         match fs::read_link(&path) {
             Ok(target) => {
-                entries.push(SandboxEntry::new(path, PathAccess::Link(target), SandboxRule::System))
+                entries.push(SandboxEntry::new(path, PathAccess::Link(target), SandboxRule::System));
             }
             Err(_) => entries.extend(existing(path, PathAccess::Read, SandboxRule::System)),
         }

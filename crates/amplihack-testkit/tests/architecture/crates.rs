@@ -23,6 +23,7 @@ const FLOORS: &[(u32, &str)] = &[
     (3, "amplihack-session"),
     (3, "amplihack-hooks"),
     (2, "amplihack-agent"),
+    (2, "amplihack-sandbox"),
     (2, "amplihack-policy"),
     (2, "amplihack-audit"),
     (1, "amplihack-shell"),
