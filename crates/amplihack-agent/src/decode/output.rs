@@ -62,32 +62,44 @@ impl WireToolOutput<'_> {
     }
 }
 
+/// The image that the block `json` is, in the form of the Messages API or of the Model Context Protocol.
+pub(crate) fn block_image(json: &str) -> Option<AgentImage> {
+    let block: ToolOutputBlock<'_> = serde_json::from_str(json).ok()?;
+    (block.kind.text() == "image").then(|| block.into_image())?
+}
+
+impl ToolOutputBlock<'_> {
+    fn into_image(self) -> Option<AgentImage> {
+        let image = match self.source {
+            Some(source) => AgentImage {
+                media_type: source.media_type.into_option(),
+                data: source.data.into_option(),
+                uri: source.url.into_option(),
+            },
+            None => AgentImage {
+                media_type: self.mime_type.into_option(),
+                data: self.data.into_option(),
+                uri: None,
+            },
+        };
+        (image.data.is_some() || image.uri.is_some()).then_some(image)
+    }
+}
+
 /// The text of `block`; one that is an image is added to `images` instead.
 fn text_or_image<'a>(block: &'a RawValue, images: &mut Vec<AgentImage>) -> Option<Cow<'a, str>> {
     let read: ToolOutputBlock<'a> = serde_json::from_str(block.get()).unwrap_or_default();
-    match (read.kind.text(), read.text) {
-        ("text", WireText(Some(text))) => return Some(text),
-        ("image", _) => {
-            let image = match read.source {
-                Some(source) => AgentImage {
-                    media_type: source.media_type.into_option(),
-                    data: source.data.into_option(),
-                    uri: source.url.into_option(),
-                },
-                None => AgentImage {
-                    media_type: read.mime_type.into_option(),
-                    data: read.data.into_option(),
-                    uri: None,
-                },
-            };
-            if image.data.is_some() || image.uri.is_some() {
+    match read {
+        ToolOutputBlock { kind, text: WireText(Some(text)), .. } if kind.text() == "text" => Some(text),
+        read if read.kind.text() == "image" => match read.into_image() {
+            Some(image) => {
                 images.push(image);
-                return None;
+                None
             }
-        }
-        _ => {}
+            None => Some(Cow::Borrowed(block.get())),
+        },
+        _ => Some(Cow::Borrowed(block.get())),
     }
-    Some(Cow::Borrowed(block.get()))
 }
 
 impl<'de: 'a, 'a> Deserialize<'de> for WireToolOutput<'a> {

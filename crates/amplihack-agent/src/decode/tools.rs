@@ -95,6 +95,9 @@ impl<'de> Visitor<'de> for &mut ToolCallFacts {
                 "pattern" | "query" | "filePattern" | "url" if self.wants_query => {
                     self.query = map.next_value::<WireText<'de>>()?.into_option();
                 }
+                "objective" if self.wants_query && self.wants_paths => {
+                    self.query = self.query.take().or(map.next_value::<WireText<'de>>()?.into_option());
+                }
                 "file_path" | "path" | "paths" | "file_paths" | "notebook_path" | "absolute_path"
                 | "dir_path"
                     if self.wants_paths =>

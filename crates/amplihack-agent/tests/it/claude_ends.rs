@@ -1,7 +1,8 @@
 //! Several records of the end in one run of Claude Code: they are joined, and none hides another.
 
+use amplihack_agent::decode::new_decoder;
 use amplihack_agent::event::{EndEvent, FailKind};
-use amplihack_agent::{AgentBinary, AgentEvent, Decode as _, decode::new_decoder};
+use amplihack_agent::{AgentBinary, AgentEvent};
 use serde_json::{Value, json};
 
 use crate::{Decoded, lines};
