@@ -1,15 +1,23 @@
 //! Usage of a run, counted once.
 
-use std::collections::BTreeMap;
+use std::collections::{HashMap, VecDeque};
 
 use crate::event::{AgentUsage, UsageTotals};
 
+/// The most messages whose reports may still be replaced. Each agent and sub-agent writes one message at a time, and few of them are at
+/// work at once; what an older message used is final.
+const OPEN_MESSAGES: usize = 256;
+
 /// Adds up what a run uses. A message that is reported again replaces its former report; the agent's own total
-/// replaces the sum.
+/// replaces the sum. Its size does not grow with the run.
 #[derive(Debug, Clone, Default)]
 pub struct UsageLedger {
-    messages: BTreeMap<String, UsageTotals>,
-    unnamed: UsageTotals,
+    /// Reports that may be replaced, by message.
+    messages: HashMap<String, UsageTotals>,
+    /// Their messages, the oldest first.
+    order: VecDeque<String>,
+    /// All else that was reported.
+    settled: UsageTotals,
     stated: Option<UsageTotals>,
 }
 
@@ -19,17 +27,31 @@ impl UsageLedger {
         match (&usage.message, usage.total) {
             // Agents that run several turns in one process state a total each time; the last one holds.
             (_, true) => self.stated = Some(usage.amounts),
-            (Some(message), false) => {
-                self.messages.insert(message.clone(), usage.amounts);
-            }
-            (None, false) => self.unnamed.add_amounts(&usage.amounts),
+            (Some(message), false) => self.observe_message(message, usage.amounts),
+            (None, false) => self.settled.add_amounts(&usage.amounts),
         }
+    }
+
+    fn observe_message(&mut self, message: &str, amounts: UsageTotals) {
+        if let Some(known) = self.messages.get_mut(message) {
+            *known = amounts;
+            return;
+        }
+        if self.order.len() == OPEN_MESSAGES
+            && let Some(oldest) = self.order.pop_front()
+            && let Some(amounts) = self.messages.remove(&oldest)
+        {
+            self.settled.add_amounts(&amounts);
+        }
+        self.order.push_back(message.to_owned());
+        self.messages.insert(message.to_owned(), amounts);
     }
 
     /// Returns the usage so far.
     pub fn totals(&self) -> UsageTotals {
-        let mut sum = self.unnamed;
-        for amounts in self.messages.values() {
+        let mut sum = self.settled;
+        // In the order of their coming: sums of fractions depend on it.
+        for amounts in self.order.iter().filter_map(|message| self.messages.get(message)) {
             sum.add_amounts(amounts);
         }
         match self.stated {
@@ -46,7 +68,7 @@ impl UsageLedger {
 
 #[cfg(test)]
 mod tests {
-    use super::UsageLedger;
+    use super::{OPEN_MESSAGES, UsageLedger};
     use crate::event::{AgentUsage, UsageTotals};
 
     fn usage(message: Option<&str>, input: u64, total: bool) -> AgentUsage {
@@ -72,5 +94,26 @@ mod tests {
         assert_eq!((ledger.totals().input_tokens, ledger.totals().cost_usd), (16, Some(0.25)));
         ledger.observe(&usage(None, 40, true));
         assert_eq!(ledger.totals().input_tokens, 40);
+    }
+
+    #[test]
+    fn a_long_run_needs_no_more_memory_than_a_short_one() {
+        let mut ledger = UsageLedger::default();
+        for number in 0..400_000_u64 {
+            let message = format!("msg_{number:024x}");
+            // Once for each block of the message, the last report with all of it.
+            for input in [1, 3] {
+                ledger.observe(&usage(Some(&message), input, false));
+            }
+        }
+        assert_eq!(ledger.totals().input_tokens, 1_200_000);
+        assert_eq!((ledger.messages.len(), ledger.order.len()), (OPEN_MESSAGES, OPEN_MESSAGES));
+        // The messages of sub-agents that are at work at the same time.
+        for _ in 0..2 {
+            for agent in 0..200 {
+                ledger.observe(&usage(Some(&format!("agent-{agent}")), 10, false));
+            }
+        }
+        assert_eq!(ledger.totals().input_tokens, 1_202_000);
     }
 }

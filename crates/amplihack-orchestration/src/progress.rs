@@ -1,6 +1,6 @@
 //! Progress of a run while it is under way, and its end in one line.
 
-use amplihack_agent::event::{RunOutcome, UsageTotals};
+use amplihack_agent::event::{ActivityPhase, RunOutcome, UsageTotals};
 use amplihack_agent::{AgentBinary, AgentEvent};
 use amplihack_session::{EndEvidence, RunEnd};
 use serde::Serialize;
@@ -148,6 +148,13 @@ impl AutoProgress {
             AgentEvent::ToolResult(result) if result.is_error => "call failed".to_owned(),
             AgentEvent::ToolResult(_) => "call answered".to_owned(),
             AgentEvent::PermissionDecided(decided) if decided.allowed == Some(false) => "denied".to_owned(),
+            AgentEvent::Retry(_) => "tries a request again".to_owned(),
+            AgentEvent::RateLimit(limit) if limit.status != "allowed" => format!("limit: {}", limit.status),
+            AgentEvent::Compaction(compaction) if compaction.phase == ActivityPhase::Started => {
+                "makes its conversation shorter".to_owned()
+            }
+            // Nobody has to heed it.
+            AgentEvent::Warning(warning) if warning.kind == "notice" => return None,
             AgentEvent::Warning(warning) => format!("warning: {}", warning.kind),
             _ => return None,
         };
@@ -200,8 +207,26 @@ pub const fn verification_result_name(checked: VerificationResult) -> &'static s
 #[cfg(test)]
 mod tests {
     use amplihack_session::EndEvidence;
+    use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn what_an_agent_waits_for_is_told_in_words() {
+        for (event, expected) in [
+            (json!({"type": "retry", "reason": "overloaded", "attempt": 1}), Some("tries a request again")),
+            (json!({"type": "rate_limit", "status": "allowed_warning"}), Some("limit: allowed_warning")),
+            (json!({"type": "rate_limit", "status": "allowed"}), None),
+            (json!({"type": "compaction", "phase": "started"}), Some("makes its conversation shorter")),
+            (json!({"type": "compaction", "phase": "completed"}), None),
+            (json!({"type": "warning", "kind": "error", "message": "x"}), Some("warning: error")),
+            (json!({"type": "warning", "kind": "notice", "message": "x"}), None),
+        ] {
+            let told = AutoProgress::from_event(&serde_json::from_value(event.clone()).unwrap());
+            let expected = expected.map(|what| AutoProgress::Did { what: what.to_owned() });
+            assert_eq!(told, expected, "{event}");
+        }
+    }
 
     #[test]
     fn a_headline_begins_with_what_the_success_stands_on() {

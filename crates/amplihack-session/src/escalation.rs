@@ -52,6 +52,8 @@ pub enum EscalationInput {
     Output,
     /// The child says that it is done: nothing more is expected of it but its end.
     Over,
+    /// The child took that back: it works on.
+    WorksOn,
     /// The child ended.
     Exited,
     /// No captured output of the run is open any more.
@@ -192,6 +194,10 @@ impl EscalationMachine {
             }
             EscalationInput::Over => {
                 self.over.get_or_insert(now);
+                Vec::new()
+            }
+            EscalationInput::WorksOn => {
+                self.over = None;
                 Vec::new()
             }
             EscalationInput::Stop => self.stop_unguarded(now),

@@ -161,11 +161,25 @@ fn the_deadline_that_passes_first_is_the_reason() {
     assert_eq!(run.machine.cause(), EndCause::Deadline(DeadlineKind::Total));
 }
 
+#[test]
+fn a_child_that_works_on_after_its_word_is_left_alone() {
+    let mut run = Script::new(TerminalMode::Detached, Deadlines::default());
+    run.feed(EscalationInput::Over);
+    assert!(run.machine.next_wake().is_some(), "its end is waited for");
+    run.feed(EscalationInput::WorksOn);
+    assert_eq!(run.machine.next_wake(), None);
+    run.feed(EscalationInput::Over);
+    run.wake();
+    assert_eq!(run.machine.cause(), EndCause::Lingered);
+}
+
 fn any_input() -> impl Strategy<Value = (EscalationInput, Duration)> {
     let signals = [Signal::INT, Signal::TERM, Signal::HUP, Signal::QUIT];
     let input = prop_oneof![
         proptest::sample::select(signals.to_vec()).prop_map(EscalationInput::Signal),
         Just(EscalationInput::Output),
+        Just(EscalationInput::Over),
+        Just(EscalationInput::WorksOn),
         Just(EscalationInput::Exited),
         Just(EscalationInput::Drained),
         (0..4usize).prop_map(EscalationInput::Members),

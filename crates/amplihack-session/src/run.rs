@@ -204,6 +204,15 @@ impl AgentRun {
         told.map(drop).map_err(RunError::watch_error(&self.program, "see its processes"))
     }
 
+    /// The child works on after it said that it was done: it is not ended for that any more.
+    ///
+    /// # Errors
+    /// [`RunError::Watch`] if the processes of the run cannot be seen or signalled.
+    pub fn expect_more(&mut self) -> Result<(), RunError> {
+        let told = self.tell_machine(Told::WorksOn);
+        told.map(drop).map_err(RunError::watch_error(&self.program, "see its processes"))
+    }
+
     /// Ends the run as a signal to this process does: the child is interrupted, and may still say what it used.
     ///
     /// # Errors

@@ -98,9 +98,12 @@ impl EventRun {
             let Some(run) = &mut self.run else { return Ok(None) };
             match run.next_chunk().await {
                 Ok(Some(bytes)) => {
+                    let was_over = self.events.reader.is_over();
                     self.events.take_bytes(bytes);
-                    if self.events.reader.is_over() {
-                        run.expect_end()?;
+                    match (was_over, self.events.reader.is_over()) {
+                        (_, true) => run.expect_end()?,
+                        (true, false) => run.expect_more()?,
+                        (false, false) => {}
                     }
                 }
                 Ok(None) => {

@@ -4,14 +4,17 @@ use amplihack_config::agent_binary::AgentBinary;
 use serde_json::value::RawValue;
 
 use super::PROFILE;
+use super::tools::AmpTools;
 use super::wire::{
     AmpJson as WireJson, AmpRunSummary as WireSummary, AmpUsage as WireUsage, AssistantMessage, ContentBlock,
     ErrorResultMessage, PermissionDenial, StreamMessage, SystemMessage, ToolOutput, UserMessage,
 };
 use crate::decode::Decode;
+use crate::decode::output::block_image;
 use crate::event::{
-    AgentEvent, AgentMcpServer, AgentPermission, AgentRawLine, AgentSessionStarted, AgentText, AgentUsage,
-    EndEvent, EventJson, FailKind, RunEndSummary, RunOutcome, ToolCall, ToolResult, UsageTotals,
+    ActivityPhase, AgentEvent, AgentImage, AgentMcpServer, AgentModelCall, AgentPermission, AgentPrompt,
+    AgentRawLine, AgentSessionStarted, AgentText, AgentUsage, EndEvent, EventJson, FailKind, RunEndSummary,
+    RunOutcome, ToolCall, ToolResult, UsageTotals,
 };
 
 /// The decoder of `amp --execute --stream-json`.
@@ -20,6 +23,9 @@ pub struct AmpStream {
     started: bool,
     /// The last thing that the agent itself said.
     text: Option<String>,
+    /// Reason for which the agent's own last answer stopped.
+    stop_reason: Option<String>,
+    tools: AmpTools,
     said: Option<EndEvent>,
     over: bool,
 }
@@ -47,18 +53,20 @@ impl AmpStream {
                 out.push(raw_event(Some(system.subtype.clone()), &WireJson::from(&system.to_value())));
             }
             StreamMessage::Assistant(message) => self.emit_assistant(message, out),
-            StreamMessage::User(message) => emit_tool_results(message, out),
+            StreamMessage::User(message) => self.emit_user(message, out),
             StreamMessage::Result(message) => {
                 self.emit_run_end(&message.summary, message.cost_usd(), out);
                 let text = message.result.or_else(|| self.text.take());
+                let end = EndEvent::of_success(self.run_summary(&message.summary, text));
                 // The first end holds.
-                let _ = self.said.get_or_insert(EndEvent::of_success(run_summary(&message.summary, text)));
+                let _ = self.said.get_or_insert(end);
             }
             StreamMessage::ErrorResult(message) => {
                 self.emit_run_end(&message.summary, message.cost_usd(), out);
                 let text = message.result.clone().or_else(|| self.text.take());
+                let end = failure_end(&message, self.run_summary(&message.summary, text));
                 // The first end holds.
-                let _ = self.said.get_or_insert(failure_end(&message, run_summary(&message.summary, text)));
+                let _ = self.said.get_or_insert(end);
             }
             StreamMessage::Diagnostic(diagnostic) => {
                 let text = Some(diagnostic.line);
@@ -87,36 +95,96 @@ impl AmpStream {
     }
 
     fn emit_assistant(&mut self, message: AssistantMessage, out: &mut Vec<AgentEvent>) {
-        let (parent, id) = (message.parent_tool_use_id, message.message.id);
-        for block in message.message.content {
+        let (parent, payload) = (message.parent_tool_use_id, message.message);
+        let id = payload.id;
+        for block in payload.content {
             let said =
                 |text| AgentText { message: id.clone(), parent: parent.clone(), ..AgentText::new(text) };
-            out.push(match block {
+            match block {
                 ContentBlock::Text(block) => {
                     if parent.is_none() {
                         self.text = Some(block.text.clone());
                     }
-                    AgentEvent::Text(said(block.text))
+                    out.push(AgentEvent::Text(said(block.text)));
                 }
-                ContentBlock::Thinking(block) => AgentEvent::Thinking(said(block.thinking)),
-                ContentBlock::ToolUse(block) => AgentEvent::ToolCall(ToolCall {
-                    id: block.id,
-                    name: block.name,
-                    input: event_json(&block.input),
-                    parent: parent.clone(),
-                    ..ToolCall::default()
-                }),
-                other => raw_block_event(&other),
-            });
+                ContentBlock::Thinking(block) => {
+                    let signature = block.extra.get("signature").and_then(|text| text.as_str());
+                    out.push(AgentEvent::Thinking(AgentText {
+                        signature: signature.map(str::to_owned),
+                        ..said(block.thinking)
+                    }));
+                }
+                ContentBlock::ToolUse(block) => {
+                    let input = event_json(&block.input);
+                    self.tools.emit_call(
+                        ToolCall { parent: parent.clone(), ..ToolCall::new(block.id, block.name, input) },
+                        out,
+                    );
+                }
+                ContentBlock::Unknown(block) if block.kind == "redacted_thinking" => {
+                    let data = block.raw.to_value()["data"].as_str().map(str::to_owned);
+                    out.push(AgentEvent::Thinking(AgentText {
+                        redacted: true,
+                        signature: data,
+                        ..said(String::new())
+                    }));
+                }
+                other => out.push(raw_block_event(&other)),
+            }
         }
-        if let Some(usage) = message.message.usage {
+        if let Some(usage) = payload.usage {
             let amounts = usage_totals(&usage, None);
-            out.push(AgentEvent::Usage(AgentUsage {
+            let model = payload.model.clone();
+            out.push(AgentEvent::Usage(AgentUsage { message: id.clone(), model, total: false, amounts }));
+        }
+        // There is none in the middle of an answer.
+        if let Some(stop_reason) = payload.stop_reason {
+            if parent.is_none() {
+                self.stop_reason = Some(stop_reason.clone());
+            }
+            out.push(AgentEvent::ModelCall(AgentModelCall {
                 message: id,
-                model: message.message.model,
-                total: false,
-                amounts,
+                model: payload.model,
+                stop_reason: Some(stop_reason),
+                parent,
+                ..AgentModelCall::new(ActivityPhase::Completed)
             }));
+        }
+    }
+
+    /// Emits the results of tools, and what the user said.
+    fn emit_user(&mut self, message: UserMessage, out: &mut Vec<AgentEvent>) {
+        let parent = message.parent_tool_use_id;
+        for block in message.message.content {
+            match block {
+                ContentBlock::ToolResult(block) => {
+                    let (output, images) = tool_output_parts(block.content);
+                    self.tools.emit_result(
+                        ToolResult {
+                            is_error: block.is_error,
+                            images,
+                            parent: parent.clone(),
+                            ..ToolResult::new(block.tool_use_id, output)
+                        },
+                        out,
+                    );
+                }
+                ContentBlock::Text(block) => out.push(AgentEvent::Prompt(AgentPrompt {
+                    parent: parent.clone(),
+                    ..AgentPrompt::new(block.text)
+                })),
+                other => out.push(raw_block_event(&other)),
+            }
+        }
+    }
+
+    fn run_summary(&self, wire: &WireSummary, text: Option<String>) -> RunEndSummary {
+        RunEndSummary {
+            text,
+            stop_reason: self.stop_reason.clone(),
+            turns: wire.num_turns,
+            duration_ms: wire.duration_ms,
+            ..RunEndSummary::default()
         }
     }
 
@@ -183,38 +251,34 @@ fn raw_line_event(line: &[u8], kind: Option<String>) -> AgentEvent {
     AgentEvent::Raw(AgentRawLine { kind, value, text })
 }
 
-fn emit_tool_results(message: UserMessage, out: &mut Vec<AgentEvent>) {
-    for block in message.message.content {
-        out.push(match block {
-            ContentBlock::ToolResult(block) => AgentEvent::ToolResult(ToolResult {
-                id: block.tool_use_id,
-                output: tool_output_text(block.content),
-                is_error: block.is_error,
-                parent: message.parent_tool_use_id.clone(),
-                ..ToolResult::default()
-            }),
-            other => raw_block_event(&other),
-        });
-    }
-}
-
-/// Text as it came; blocks joined by newlines, those that are no text as their JSON.
-fn tool_output_text(content: ToolOutput) -> String {
-    match content {
+/// Text as it came; blocks joined by newlines, those that are no text as their JSON; and images.
+fn tool_output_parts(content: ToolOutput) -> (String, Vec<AgentImage>) {
+    let mut images = Vec::new();
+    let text = match content {
         ToolOutput::None => String::new(),
         ToolOutput::Text(text) => text,
         ToolOutput::Blocks(blocks) => {
             let texts: Vec<String> = blocks
                 .into_iter()
-                .map(|block| match block {
-                    ContentBlock::Text(text) => text.text,
-                    other => text_of(&other).to_string(),
+                .filter_map(|block| match block {
+                    ContentBlock::Text(text) => Some(text.text),
+                    other => {
+                        let json = text_of(&other);
+                        match block_image(json.get()) {
+                            Some(image) => {
+                                images.push(image);
+                                None
+                            }
+                            None => Some(json.to_string()),
+                        }
+                    }
                 })
                 .collect();
             texts.join("\n")
         }
         ToolOutput::Other(json) => json.get().to_owned(),
-    }
+    };
+    (text, images)
 }
 
 fn event_json(wire: &WireJson) -> EventJson {
@@ -252,10 +316,6 @@ fn usage_totals(usage: &WireUsage, cost_usd: Option<f64>) -> UsageTotals {
         cost_usd,
         ..UsageTotals::default()
     }
-}
-
-fn run_summary(wire: &WireSummary, text: Option<String>) -> RunEndSummary {
-    RunEndSummary { text, turns: wire.num_turns, duration_ms: wire.duration_ms, ..RunEndSummary::default() }
 }
 
 /// `Bash: rm -rf /`, or an object with `tool_name`.

@@ -3,6 +3,7 @@
 mod commands;
 mod decode;
 pub mod sdk;
+mod tools;
 pub mod wire;
 
 use amplihack_config::agent_binary::AgentBinary;

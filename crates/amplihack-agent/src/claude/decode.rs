@@ -1,55 +1,81 @@
 //! The decoder of Claude Code's `stream-json`, with and without partial messages.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
+use amplihack_sys::ProcessExit;
 use serde_json::value::RawValue;
 
-use super::system::{emit_control, emit_limits};
-use super::wire::{
-    ClaudeBlock, ClaudeContent, ClaudeLine, ClaudeLineTexts, ClaudeMessage, ClaudeStreamEvent,
-};
+use super::ends::ClaudeEnds;
+use super::partial::PartialMessages;
+use super::plan::ClaudeTaskList;
+use super::system::SessionFacts;
+use super::tasks::ClaudeTasks;
+use super::wire::system::ClaudeSystemLine;
+use super::wire::{ClaudeBlock, ClaudeContent, ClaudeLine, ClaudeLineTexts};
+use super::{notices, questions};
 use crate::decode::lines::{self, AgentLineReader, raw_value_event};
-use crate::decode::wire::WireText;
+use crate::decode::open_calls::OpenCalls;
 use crate::event::{
-    AgentEvent, AgentText, AgentUsage, EndEvent, EventJson, RunEndSummary, RunOutcome, ToolCall, ToolResult,
+    ActivityPhase, AgentEvent, AgentModelCall, AgentText, AgentUsage, EndEvent, RunEndSummary, RunOutcome,
     UsageTotals,
 };
-
-/// Beginning of the words that Claude writes as the user's when it is interrupted; there may be no record of the end after it.
-const INTERRUPTED: &str = "[Request interrupted by user";
 
 /// The decoder of Claude Code's stream.
 #[derive(Debug, Default)]
 pub(crate) struct ClaudeStream {
-    pub(super) session: Option<String>,
+    /// What is known of the session, once it began.
+    pub(super) known: Option<SessionFacts>,
+    /// Claude's name of a session that has not begun.
+    pub(super) early_session: Option<String>,
     /// The last whole text of the main agent.
     pub(super) text: Option<String>,
-    /// Messages that arrive in parts, by the sub-agent that they belong to.
-    partial: BTreeMap<String, (String, UsageTotals)>,
+    pub(super) partial: PartialMessages,
+    /// Calls without a result.
+    pub(super) open: OpenCalls,
+    pub(super) tasks: ClaudeTasks,
+    pub(super) plan: ClaudeTaskList,
+    /// Questions without an answer.
+    pub(super) questions: questions::OpenQuestions,
     /// Calls whose denial was already told.
     pub(super) denied: BTreeSet<String>,
     pub(super) interrupted: bool,
     /// Amounts used up to the last record.
     pub(super) used: UsageTotals,
-    pub(super) end: Option<EndEvent>,
+    /// Set while the main agent is at work.
+    pub(super) turn_open: bool,
+    pub(super) ends: ClaudeEnds,
 }
 
 /// Message and sub-agent to which something belongs.
 #[derive(Clone, Copy)]
-struct ClaudeMessageContext<'a> {
-    message: Option<&'a str>,
-    parent: Option<&'a str>,
+pub(super) struct ClaudeMessageContext<'a> {
+    pub(super) message: Option<&'a str>,
+    pub(super) parent: Option<&'a str>,
 }
 
 impl ClaudeMessageContext<'_> {
     fn tag_text(self, text: String) -> AgentText {
-        let (message, parent) = (self.message.map(str::to_owned), self.parent.map(str::to_owned));
-        AgentText { message, parent, ..AgentText::new(text) }
+        AgentText { message: self.message.map(str::to_owned), parent: self.parent(), ..AgentText::new(text) }
+    }
+
+    pub(super) fn parent(self) -> Option<String> {
+        self.parent.map(str::to_owned)
     }
 }
 
 impl crate::Decode for ClaudeStream {
-    lines::kept!();
+    fn decode_line(&mut self, line: &[u8], out: &mut Vec<AgentEvent>) {
+        lines::read(self, line, out);
+    }
+
+    /// A record of the end may be followed by a further turn: about a background task that ended, or on a prompt that waited.
+    fn is_over(&self) -> bool {
+        self.ends.has_record() && !self.turn_open
+    }
+
+    fn session(&self) -> Option<&str> {
+        self.known.as_ref().map_or(self.early_session.as_deref(), SessionFacts::session)
+    }
 
     fn recorded_end(&mut self) -> Option<EndEvent> {
         let interrupted = || {
@@ -57,7 +83,13 @@ impl crate::Decode for ClaudeStream {
             self.interrupted
                 .then(|| EndEvent::with_outcome(RunOutcome::Interrupted, message, RunEndSummary::default()))
         };
-        self.end.clone().or_else(interrupted)
+        self.ends.joined().or_else(interrupted)
+    }
+
+    fn finish(&mut self, exit: Option<ProcessExit>) -> EndEvent {
+        let said = self.recorded_end();
+        let session = self.session().map(str::to_owned);
+        lines::settle_end(said, exit, self.text.as_ref(), session.as_ref())
     }
 }
 
@@ -65,13 +97,22 @@ impl AgentLineReader for ClaudeStream {
     fn read_json(&mut self, line: &str, out: &mut Vec<AgentEvent>) -> Result<(), serde_json::Error> {
         let read: ClaudeLine<'_> = serde_json::from_str(line)?;
         match read.kind.text() {
-            "assistant" => self.emit_assistant(line, read.message, &read.parent, out),
-            "user" => self.emit_tool_results(line, read.message, &read.parent, out),
-            "stream_event" => self.emit_stream_event(read.event, read.parent.into_option(), out),
+            "assistant" => self.emit_assistant(line, read, out),
+            "user" => self.emit_user(line, read, out),
+            "stream_event" => {
+                self.turn_open |= read.parent.0.is_none();
+                self.partial.emit_event(*read.event.unwrap_or_default(), read.parent.into_option(), out);
+            }
             "system" => self.emit_system(serde_json::from_str(line)?, out),
             "result" => self.take_end_record(serde_json::from_str(line)?, out),
-            "control_request" => emit_control(serde_json::from_str(line)?, out),
-            "rate_limit_event" => emit_limits(&serde_json::from_str(line)?, out),
+            "control_request" => self.questions.emit_request(serde_json::from_str(line)?, out),
+            "control_cancel_request" => self.questions.emit_withdrawal(serde_json::from_str(line)?, out),
+            "rate_limit_event" => notices::emit_limits(serde_json::from_str(line)?, out),
+            "tool_progress" | "auth_status" | "tool_use_summary" | "prompt_suggestion"
+            | "conversation_reset" => {
+                let line: ClaudeSystemLine<'_> = serde_json::from_str(line)?;
+                notices::emit_notice(line, out);
+            }
             _ => {}
         }
         Ok(())
@@ -79,14 +120,11 @@ impl AgentLineReader for ClaudeStream {
 }
 
 impl ClaudeStream {
-    fn emit_assistant(
-        &mut self,
-        line: &str,
-        message: ClaudeMessage<'_>,
-        parent: &WireText<'_>,
-        out: &mut Vec<AgentEvent>,
-    ) {
-        let place = ClaudeMessageContext { message: message.id.0.as_deref(), parent: parent.0.as_deref() };
+    fn emit_assistant(&mut self, line: &str, read: ClaudeLine<'_>, out: &mut Vec<AgentEvent>) {
+        let message = read.message;
+        let place =
+            ClaudeMessageContext { message: message.id.0.as_deref(), parent: read.parent.0.as_deref() };
+        self.turn_open |= place.parent.is_none();
         match message.content {
             ClaudeContent::None => {}
             ClaudeContent::Text(text) => self.emit_text(text.into_owned(), place, out),
@@ -97,11 +135,25 @@ impl ClaudeStream {
                 }
             }
         }
+        let model = message.model.into_option();
         let amounts = message.usage.map(|counts| counts.to_totals()).filter(UsageTotals::has_tokens);
         if let Some(amounts) = amounts {
-            let (model, total) = (message.model.into_option(), false);
             let message = place.message.map(str::to_owned);
-            out.push(AgentEvent::Usage(AgentUsage { message, model, total, amounts }));
+            out.push(AgentEvent::Usage(AgentUsage { message, model: model.clone(), total: false, amounts }));
+        }
+        let error = read.error.into_option();
+        let ended = message.stop_reason.0.is_some() || error.is_some();
+        if ended && !self.partial.has_message(place.message) {
+            let phase = if error.is_some() { ActivityPhase::Failed } else { ActivityPhase::Completed };
+            out.push(AgentEvent::ModelCall(AgentModelCall {
+                message: place.message.map(str::to_owned),
+                model,
+                stop_reason: message.stop_reason.into_option(),
+                status: read.error_status.0,
+                error,
+                parent: place.parent(),
+                ..AgentModelCall::new(phase)
+            }));
         }
     }
 
@@ -114,15 +166,17 @@ impl ClaudeStream {
     ) {
         match block.kind.text() {
             "text" => self.emit_text(block.text.into_string(), place, out),
-            "thinking" => out.push(AgentEvent::Thinking(place.tag_text(block.thinking.into_string()))),
-            "tool_use" | "server_tool_use" | "mcp_tool_use" => out.push(AgentEvent::ToolCall(ToolCall {
-                id: block.id.into_string(),
-                name: block.name.into_string(),
-                input: block.input.map(EventJson::from).unwrap_or_default(),
-                parent: place.parent.map(str::to_owned),
-                ..ToolCall::default()
+            "thinking" => out.push(AgentEvent::Thinking(AgentText {
+                signature: block.signature.into_option().filter(|signature| !signature.is_empty()),
+                ..place.tag_text(block.thinking.into_string())
             })),
-            kind if kind.ends_with("tool_result") => out.push(tool_result(block, place)),
+            "redacted_thinking" => out.push(AgentEvent::Thinking(AgentText {
+                redacted: true,
+                signature: block.data.into_option(),
+                ..place.tag_text(String::new())
+            })),
+            "tool_use" | "server_tool_use" | "mcp_tool_use" => self.emit_call(block, place, out),
+            kind if kind.ends_with("tool_result") => self.emit_result(block, None, place, out),
             kind => whole.emit_raw("assistant", kind, index, out),
         }
     }
@@ -133,97 +187,21 @@ impl ClaudeStream {
         }
         out.push(AgentEvent::Text(place.tag_text(text)));
     }
-
-    /// Emits the results of tools. The user's own words are nothing that the agent did.
-    fn emit_tool_results(
-        &mut self,
-        line: &str,
-        message: ClaudeMessage<'_>,
-        parent: &WireText<'_>,
-        out: &mut Vec<AgentEvent>,
-    ) {
-        let ClaudeContent::Blocks(blocks) = message.content else { return };
-        let only_words = blocks.iter().all(|block| block.kind.text() == "text");
-        self.interrupted |= blocks.iter().any(|block| block.text.text().starts_with(INTERRUPTED));
-        if only_words {
-            return;
-        }
-        let place = ClaudeMessageContext { message: None, parent: parent.0.as_deref() };
-        let mut whole = ClaudeBlockTexts::new(line);
-        for (index, block) in blocks.into_iter().enumerate() {
-            if block.kind.text().ends_with("tool_result") {
-                out.push(tool_result(block, place));
-            } else {
-                whole.emit_raw("user", block.kind.text(), index, out);
-            }
-        }
-    }
-
-    fn emit_stream_event(
-        &mut self,
-        event: ClaudeStreamEvent<'_>,
-        parent: Option<String>,
-        out: &mut Vec<AgentEvent>,
-    ) {
-        let key = parent.clone().unwrap_or_default();
-        let message = || self.partial.get(&key).map(|(id, _)| id.clone());
-        let delta = |text: WireText<'_>| AgentText {
-            text: text.into_string(),
-            delta: true,
-            message: message(),
-            parent,
-            ..AgentText::default()
-        };
-        match (event.kind.text(), event.delta.kind.text()) {
-            ("content_block_delta", "text_delta") => out.push(AgentEvent::Text(delta(event.delta.text))),
-            ("content_block_delta", "thinking_delta") => {
-                out.push(AgentEvent::Thinking(delta(event.delta.thinking)));
-            }
-            ("message_start", _) => {
-                let amounts = event.message.usage.map(|counts| counts.to_totals()).unwrap_or_default();
-                let id = event.message.id.into_string();
-                self.partial.insert(key, (id.clone(), amounts));
-                let (model, total) = (event.message.model.into_option(), false);
-                out.push(AgentEvent::Usage(AgentUsage { message: Some(id), model, total, amounts }));
-            }
-            ("message_delta", _) => {
-                if let (Some(counts), Some((id, amounts))) = (event.usage, self.partial.get_mut(&key)) {
-                    *amounts = counts.merge_over(*amounts);
-                    out.push(AgentEvent::Usage(AgentUsage {
-                        message: Some(id.clone()),
-                        amounts: *amounts,
-                        ..AgentUsage::default()
-                    }));
-                }
-            }
-            _ => {}
-        }
-    }
-}
-
-fn tool_result(block: ClaudeBlock<'_>, place: ClaudeMessageContext<'_>) -> AgentEvent {
-    AgentEvent::ToolResult(ToolResult {
-        id: block.call.into_string(),
-        output: block.content.into_text(),
-        is_error: block.is_error.0.unwrap_or_default(),
-        parent: place.parent.map(str::to_owned),
-        ..ToolResult::default()
-    })
 }
 
 /// The blocks of a line in their own text, read when the first is asked for.
-struct ClaudeBlockTexts<'a> {
+pub(super) struct ClaudeBlockTexts<'a> {
     line: &'a str,
     blocks: Option<Vec<&'a RawValue>>,
 }
 
 impl<'a> ClaudeBlockTexts<'a> {
-    const fn new(line: &'a str) -> Self {
+    pub(super) const fn new(line: &'a str) -> Self {
         Self { line, blocks: None }
     }
 
     /// Tells the block at `index`, which has no place.
-    fn emit_raw(&mut self, role: &str, kind: &str, index: usize, out: &mut Vec<AgentEvent>) {
+    pub(super) fn emit_raw(&mut self, role: &str, kind: &str, index: usize, out: &mut Vec<AgentEvent>) {
         let read =
             || serde_json::from_str::<ClaudeLineTexts<'a>>(self.line).unwrap_or_default().message.content.0;
         if let Some(block) = self.blocks.get_or_insert_with(read).get(index) {

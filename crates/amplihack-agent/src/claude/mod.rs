@@ -2,9 +2,17 @@
 
 mod commands;
 pub(crate) mod decode;
+mod ends;
 mod messages;
+mod notices;
+mod partial;
+mod plan;
+mod questions;
 mod result;
 mod system;
+mod tasks;
+mod tools;
+mod user;
 mod wire;
 
 use amplihack_config::agent_binary::AgentBinary;

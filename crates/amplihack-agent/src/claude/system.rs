@@ -1,23 +1,75 @@
-//! Lines of Claude Code about its session: its beginning, its retries, and who may do what.
+//! Claude Code's lines about its session: its beginning, its changes and its compaction.
 
 use amplihack_config::agent_binary::AgentBinary;
 
 use super::decode::ClaudeStream;
-use super::wire::{ClaudeControlLine, ClaudeMcpServer, ClaudeRateLimits, ClaudeSystemLine};
-use crate::decode::lines::warning_event;
-use crate::decode::wire::WireText;
-use crate::event::{AgentEvent, AgentMcpServer, AgentPermission, AgentSessionStarted};
+use super::wire::system::{ClaudeMcpServer, ClaudeSystemLine};
+use super::{notices, questions};
+use crate::decode::wire::{WireList, WireText};
+use crate::event::{
+    ActivityPhase, AgentCompaction, AgentEvent, AgentMcpServer, AgentPermission, AgentSessionStarted,
+    AgentSessionUpdate, AgentTurn,
+};
+
+/// Facts of the session, as the last line about it told them.
+#[derive(Debug)]
+pub(super) struct SessionFacts(AgentSessionUpdate);
+
+impl SessionFacts {
+    /// Claude's name of the session.
+    pub(super) fn session(&self) -> Option<&str> {
+        self.0.agent_session.as_deref()
+    }
+
+    /// Those of `now` that are others than here.
+    fn changes(&self, now: &AgentSessionUpdate) -> AgentSessionUpdate {
+        let text = |now: &Option<String>, known: &Option<String>| now.clone().filter(|_| now != known);
+        let list =
+            |now: &Vec<String>, known: &Vec<String>| if now == known { Vec::new() } else { now.clone() };
+        let known = &self.0;
+        AgentSessionUpdate {
+            agent_session: text(&now.agent_session, &known.agent_session),
+            model: text(&now.model, &known.model),
+            mode: text(&now.mode, &known.mode),
+            cwd: text(&now.cwd, &known.cwd),
+            commands: list(&now.commands, &known.commands),
+            agents: list(&now.agents, &known.agents),
+            mcp_servers: if now.mcp_servers == known.mcp_servers {
+                Vec::new()
+            } else {
+                now.mcp_servers.clone()
+            },
+            ..AgentSessionUpdate::default()
+        }
+    }
+}
 
 impl ClaudeStream {
     /// A line about the session.
     pub(super) fn emit_system(&mut self, line: ClaudeSystemLine<'_>, out: &mut Vec<AgentEvent>) {
-        match line.subtype.text() {
-            "init" => {
-                let started = started_event(line);
-                self.session.clone_from(&started.agent_session);
-                out.push(AgentEvent::Started(started));
+        // Hooks may run for long before the session begins.
+        if self.known.is_none() && self.early_session.is_none() && line.subtype.text() != "init" {
+            self.early_session = line.session.0.as_deref().map(str::to_owned);
+            let agent_session = self.early_session.clone();
+            if agent_session.is_some() {
+                let update = AgentSessionUpdate { agent_session, ..AgentSessionUpdate::default() };
+                out.push(AgentEvent::SessionUpdated(update));
             }
-            "api_retry" => out.push(warning_event("retry", retry_text(&line))),
+        }
+        match line.subtype.text() {
+            "init" => self.begin_turn(line, out),
+            "status" => out.push(status_event(line)),
+            "compact_boundary" => out.push(AgentEvent::Compaction(AgentCompaction {
+                phase: ActivityPhase::Completed,
+                trigger: line.compact.trigger.into_option(),
+                tokens_before: line.compact.before.as_count(),
+                tokens_after: line.compact.after.as_count(),
+                ..AgentCompaction::default()
+            })),
+            "task_started" | "task_progress" | "task_updated" | "task_notification" => {
+                out.push(AgentEvent::Task(self.tasks.read_line(line)));
+            }
+            "elicitation_complete" => out.push(AgentEvent::Question(questions::elicitation_done(line))),
             "permission_denied" => {
                 let id = line.call.into_string();
                 self.denied.insert(id.clone());
@@ -28,54 +80,120 @@ impl ClaudeStream {
                     reason: line.message.into_option(),
                 }));
             }
-            _ => {}
+            _ => out.extend(
+                update_event(&line).map(AgentEvent::SessionUpdated).or_else(|| notices::notice_event(line)),
+            ),
+        }
+    }
+
+    /// Every turn begins with all facts of the session. The session itself begins once.
+    fn begin_turn(&mut self, line: ClaudeSystemLine<'_>, out: &mut Vec<AgentEvent>) {
+        let (version, tools) = (line.version.into_option(), texts(line.tools));
+        let now = AgentSessionUpdate {
+            agent_session: line.session.into_option(),
+            model: line.model.into_option(),
+            mode: line.mode.into_option(),
+            cwd: line.cwd.into_option(),
+            commands: texts(line.slash_commands),
+            agents: texts(line.agents),
+            mcp_servers: line.mcp_servers.0.into_iter().map(mcp_server).collect(),
+            ..AgentSessionUpdate::default()
+        };
+        let changes = match &self.known {
+            Some(known) => known.changes(&now),
+            None => {
+                out.push(AgentEvent::Started(AgentSessionStarted {
+                    agent_session: now.agent_session.clone(),
+                    version,
+                    model: now.model.clone(),
+                    cwd: now.cwd.clone(),
+                    tools,
+                    mcp_servers: now.mcp_servers.clone(),
+                    ..AgentSessionStarted::new(AgentBinary::Claude)
+                }));
+                AgentSessionUpdate {
+                    mode: now.mode.clone(),
+                    commands: now.commands.clone(),
+                    agents: now.agents.clone(),
+                    ..AgentSessionUpdate::default()
+                }
+            }
+        };
+        if changes != AgentSessionUpdate::default() {
+            out.push(AgentEvent::SessionUpdated(changes));
+        }
+        self.known = Some(SessionFacts(now));
+        self.turn_open = true;
+        out.push(AgentEvent::TurnStarted(AgentTurn::default()));
+    }
+}
+
+fn texts(list: WireList<WireText<'_>>) -> Vec<String> {
+    list.0.into_iter().filter_map(WireText::into_option).collect()
+}
+
+fn mcp_server(server: ClaudeMcpServer<'_>) -> AgentMcpServer {
+    AgentMcpServer::new(server.name.into_string(), server.status.into_string())
+}
+
+/// The state that the session is in now.
+fn status_event(line: ClaudeSystemLine<'_>) -> AgentEvent {
+    match (line.status.text(), line.compact_result.text()) {
+        ("compacting", _) => AgentEvent::Compaction(AgentCompaction {
+            phase: ActivityPhase::Started,
+            ..AgentCompaction::default()
+        }),
+        (_, "failed") => AgentEvent::Compaction(AgentCompaction {
+            phase: ActivityPhase::Failed,
+            message: line.compact_error.into_option(),
+            ..AgentCompaction::default()
+        }),
+        (status, _) => {
+            let mode = line.mode.into_option();
+            let status = if status.is_empty() { mode.is_none().then_some("idle") } else { Some(status) };
+            let status = status.map(str::to_owned);
+            AgentEvent::SessionUpdated(AgentSessionUpdate { status, mode, ..AgentSessionUpdate::default() })
         }
     }
 }
 
-fn started_event(line: ClaudeSystemLine<'_>) -> AgentSessionStarted {
-    let server = |server: ClaudeMcpServer<'_>| AgentMcpServer {
-        name: server.name.into_string(),
-        status: server.status.into_string(),
-    };
-    AgentSessionStarted {
-        agent: AgentBinary::Claude,
-        agent_session: line.session.into_option(),
-        version: line.version.into_option(),
-        model: line.model.into_option(),
-        cwd: line.cwd.into_option(),
-        tools: line.tools.0.into_iter().filter_map(WireText::into_option).collect(),
-        mcp_servers: line.mcp_servers.0.into_iter().map(server).collect(),
-    }
-}
-
-fn retry_text(line: &ClaudeSystemLine<'_>) -> String {
-    let number = |number: Option<i64>| number.map_or_else(|| "?".to_owned(), |number| number.to_string());
-    let status = line.error_status.0.map(|status| format!(", status {status}")).unwrap_or_default();
-    let error = if line.error.text().is_empty() { "no reason given" } else { line.error.text() };
-    let (attempt, most) = (number(line.attempt.0), number(line.max_retries.0));
-    format!(
-        "attempt {attempt} of {most} in {:.0} ms: {error}{status}",
-        line.retry_delay.0.unwrap_or_default()
-    )
-}
-
-/// A question of the agent's.
-pub(super) fn emit_control(line: ClaudeControlLine<'_>, out: &mut Vec<AgentEvent>) {
-    if line.request.subtype.text() == "can_use_tool" {
-        out.push(AgentEvent::PermissionAsked(AgentPermission {
-            id: line.id.into_string(),
-            tool: line.request.tool.into_option(),
-            allowed: None,
-            reason: line.request.reason.into_option(),
-        }));
-    }
-}
-
-/// Emits a warning about the account's limits.
-pub(super) fn emit_limits(line: &ClaudeRateLimits<'_>, out: &mut Vec<AgentEvent>) {
-    let status = line.info.status.text();
-    if !matches!(status, "" | "allowed") {
-        out.push(warning_event("rate_limit", format!("{status}: {}", line.info.kind.text())));
-    }
+/// What `line` says of the session, if that is what it is about.
+pub(super) fn update_event(line: &ClaudeSystemLine<'_>) -> Option<AgentSessionUpdate> {
+    let text = |text: &WireText<'_>| text.0.as_deref().map(str::to_owned);
+    let update = AgentSessionUpdate::default();
+    let word = if line.kind.text() == "system" { line.subtype.text() } else { line.kind.text() };
+    Some(match word {
+        "session_state_changed" => AgentSessionUpdate { status: text(&line.state), ..update },
+        "worker_shutting_down" => {
+            AgentSessionUpdate { reason: text(&line.reason), ..AgentSessionUpdate::with_status(word) }
+        }
+        "commands_changed" => {
+            let names = line.commands.0.iter().filter_map(|command| text(&command.name));
+            AgentSessionUpdate { commands: names.collect(), ..update }
+        }
+        "background_tasks_changed" => {
+            let tasks = line.tasks.as_ref().and_then(|tasks| u64::try_from(tasks.0.len()).ok());
+            AgentSessionUpdate { background_tasks: tasks, ..update }
+        }
+        // A sub-agent's own fallback leaves the session's model as it is.
+        "model_refusal_fallback" => AgentSessionUpdate {
+            model: text(&line.fallback_model).filter(|_| line.scope.text() != "local"),
+            reason: text(&line.content),
+            ..update
+        },
+        "plugin_install" if line.error.0.is_none() => AgentSessionUpdate {
+            reason: text(&line.name),
+            ..AgentSessionUpdate::with_status(format!("{word}: {}", line.status.text()))
+        },
+        "auth_status" if line.error.0.is_none() => {
+            let is_at_it = line.is_authenticating.0 == Some(true);
+            AgentSessionUpdate::with_status(if is_at_it { "authenticating" } else { "authenticated" })
+        }
+        "conversation_reset" => AgentSessionUpdate {
+            agent_session: text(&line.new_session),
+            reason: text(&line.trigger),
+            ..AgentSessionUpdate::with_status(word)
+        },
+        _ => return None,
+    })
 }

@@ -2,8 +2,11 @@
 
 pub(crate) mod fail;
 pub(crate) mod lines;
+pub(crate) mod open_calls;
 pub(crate) mod output;
+pub(crate) mod plan;
 mod text;
+pub(crate) mod tools;
 pub(crate) mod wire;
 
 use amplihack_config::agent_binary::AgentBinary;

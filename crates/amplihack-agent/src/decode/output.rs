@@ -9,6 +9,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::wire::{WireText, missing, record};
+use crate::event::AgentImage;
 
 /// A text, a list of blocks, or an object.
 #[derive(Debug, Default)]
@@ -26,27 +27,78 @@ record! {
     struct ToolOutputBlock<'a> {
         kind: WireText<'a> = "type",
         text: WireText<'a> = "text",
+        // Of the Model Context Protocol.
+        data: WireText<'a> = "data",
+        mime_type: WireText<'a> = "mimeType",
+        // Of the Messages API.
+        source: Option<WireImageSource<'a>> = "source",
+    }
+    struct WireImageSource<'a> {
+        media_type: WireText<'a> = "media_type",
+        data: WireText<'a> = "data",
+        url: WireText<'a> = "url",
     }
 }
 
 impl WireToolOutput<'_> {
-    /// The text: blocks of text joined by newlines, other blocks as their JSON.
+    /// The text: blocks of text joined by newlines, other blocks as their JSON. Images are left out.
     pub(crate) fn into_text(self) -> String {
-        match self {
+        self.into_parts().0
+    }
+
+    /// The text, as [`Self::into_text`] gives it, and the images.
+    pub(crate) fn into_parts(self) -> (String, Vec<AgentImage>) {
+        let mut images = Vec::new();
+        let text = match self {
             Self::None => String::new(),
             Self::Text(text) => text.into_owned(),
             Self::Blocks(blocks) => {
-                let texts: Vec<Cow<'_, str>> = blocks.into_iter().map(text_of).collect();
+                let texts: Vec<Cow<'_, str>> =
+                    blocks.into_iter().filter_map(|block| text_or_image(block, &mut images)).collect();
                 texts.join("\n")
             }
-        }
+        };
+        (text, images)
     }
 }
 
-fn text_of(block: &RawValue) -> Cow<'_, str> {
-    match serde_json::from_str::<ToolOutputBlock<'_>>(block.get()) {
-        Ok(ToolOutputBlock { kind, text: WireText(Some(text)) }) if kind.text() == "text" => text,
-        _ => Cow::Borrowed(block.get()),
+/// The image that the block `json` is, in the form of the Messages API or of the Model Context Protocol.
+pub(crate) fn block_image(json: &str) -> Option<AgentImage> {
+    let block: ToolOutputBlock<'_> = serde_json::from_str(json).ok()?;
+    (block.kind.text() == "image").then(|| block.into_image())?
+}
+
+impl ToolOutputBlock<'_> {
+    fn into_image(self) -> Option<AgentImage> {
+        let image = match self.source {
+            Some(source) => AgentImage {
+                media_type: source.media_type.into_option(),
+                data: source.data.into_option(),
+                uri: source.url.into_option(),
+            },
+            None => AgentImage {
+                media_type: self.mime_type.into_option(),
+                data: self.data.into_option(),
+                uri: None,
+            },
+        };
+        (image.data.is_some() || image.uri.is_some()).then_some(image)
+    }
+}
+
+/// The text of `block`; one that is an image is added to `images` instead.
+fn text_or_image<'a>(block: &'a RawValue, images: &mut Vec<AgentImage>) -> Option<Cow<'a, str>> {
+    let read: ToolOutputBlock<'a> = serde_json::from_str(block.get()).unwrap_or_default();
+    match read {
+        ToolOutputBlock { kind, text: WireText(Some(text)), .. } if kind.text() == "text" => Some(text),
+        read if read.kind.text() == "image" => match read.into_image() {
+            Some(image) => {
+                images.push(image);
+                None
+            }
+            None => Some(Cow::Borrowed(block.get())),
+        },
+        _ => Some(Cow::Borrowed(block.get())),
     }
 }
 
@@ -104,5 +156,26 @@ mod tests {
         ] {
             assert_eq!(serde_json::from_str::<WireToolOutput<'_>>(json).unwrap().into_text(), expected);
         }
+    }
+
+    #[test]
+    fn images_are_no_text() {
+        let json = r#"[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AA=="}},
+            {"type":"text","text":"a"},{"type":"image","mimeType":"image/gif","data":"BB=="},
+            {"type":"image","source":{"type":"url","url":"http://h/c"}},{"type":"image"}]"#;
+        let (text, images) = serde_json::from_str::<WireToolOutput<'_>>(json).unwrap().into_parts();
+        assert_eq!(text, "a\n{\"type\":\"image\"}");
+        let told: Vec<_> = images
+            .iter()
+            .map(|image| [&image.media_type, &image.data, &image.uri].map(|text| text.as_deref()))
+            .collect();
+        assert_eq!(
+            told,
+            [
+                [Some("image/png"), Some("AA=="), None],
+                [Some("image/gif"), Some("BB=="), None],
+                [None, None, Some("http://h/c")],
+            ]
+        );
     }
 }

@@ -1,6 +1,9 @@
 //! The decoders of agents' streams, on recordings of the real CLIs and on what the wire can do to them.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panic")]
 
+mod claude_ends;
+mod claude_kinds;
+mod claude_tools;
 mod faults;
 mod properties;
 mod transcripts;

@@ -146,12 +146,11 @@ fn copilot_counts_its_tokens_in_a_file() {
 fn every_agent_tells_the_same_story() {
     for name in ["claude-2.1.332", "codex-0.171.0", "copilot-1.0.102", "gemini-0.61.0"] {
         let mut names = decoded(name, Some(ProcessExit::Code(0))).names();
-        names.retain(|name| !["warning", "text delta"].contains(&name.as_str()));
+        let told = ["started", "tool_call", "tool_result", "text"];
         // Claude counts every message, the others once.
-        let last = names.pop();
-        names.retain(|name| name != "usage");
-        assert_eq!(names, ["started", "tool_call", "tool_result", "text"], "{name}");
-        assert_eq!(last.as_deref(), Some("usage"), "{name}");
+        assert!(names.iter().rev().take(3).any(|name| name == "usage"), "{name}: {names:?}");
+        names.retain(|name| told.contains(&name.as_str()));
+        assert_eq!(names, told, "{name}");
     }
 }
 

@@ -407,7 +407,7 @@ async fn run_within_bounds(
                 through = match &envelope.event {
                     AgentEvent::Usage(usage) => usage.total,
                     AgentEvent::End(_) => true,
-                    AgentEvent::Text(_) | AgentEvent::ToolCall(_) => false,
+                    AgentEvent::Text(_) | AgentEvent::ToolCall(_) | AgentEvent::TurnStarted(_) => false,
                     _ => through,
                 };
                 live.observe_event(&envelope.event);

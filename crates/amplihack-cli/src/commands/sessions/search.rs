@@ -52,6 +52,11 @@ fn event_text(event: &AgentEvent) -> Option<(&'static str, Cow<'_, str>)> {
         }
         AgentEvent::ToolResult(result) => Some(("tool_result", result.output.as_str().into())),
         AgentEvent::Warning(warning) => Some(("warning", warning.message.as_str().into())),
+        AgentEvent::Retry(retry) => Some(("retry", retry.reason.as_str().into())),
+        AgentEvent::RateLimit(limit) => {
+            let name = limit.limit.as_deref().unwrap_or_default();
+            Some(("rate_limit", format!("{}: {name}", limit.status).into()))
+        }
         _ => None,
     }
 }

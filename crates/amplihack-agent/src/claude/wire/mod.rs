@@ -1,5 +1,9 @@
 //! Fields that are read from the lines of Claude Code's `stream-json`.
 
+pub(super) mod result;
+pub(super) mod system;
+pub(super) mod tool;
+
 use std::borrow::Cow;
 use std::marker::PhantomData;
 
@@ -7,18 +11,29 @@ use serde::de::{Deserialize, Deserializer, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
 use crate::decode::output::WireToolOutput;
-use crate::decode::wire::{WireFlag, WireInt, WireList, WireReal, WireText, WireValues, missing, record};
+use crate::decode::wire::{WireFlag, WireInt, WireList, WireText, missing, record};
 use crate::event::UsageTotals;
+use tool::ClaudeToolOutcome;
 
 // Records of other agents, and of parts of this one, have fields of the same names: each is what one agent writes there.
 record! {
     /// Any line.
     pub(super) struct ClaudeLine<'a> {
         kind: WireText<'a> = "type",
-        subtype: WireText<'a> = "subtype",
         message: ClaudeMessage<'a> = "message",
-        event: ClaudeStreamEvent<'a> = "event",
+        event: Option<Box<ClaudeStreamEvent<'a>>> = "event",
         parent: WireText<'a> = "parent_tool_use_id",
+        id: WireText<'a> = "uuid",
+        outcome: Option<Box<ClaudeToolOutcome<'a>>> = "tool_use_result",
+        synthetic: WireFlag = "isSynthetic",
+        origin: Option<ClaudeOrigin<'a>> = "origin",
+        error: WireText<'a> = "error",
+        error_status: WireInt = "api_error_status",
+    }
+
+    /// Author of a prompt that is not the user's, and of a record about such a prompt.
+    pub(super) struct ClaudeOrigin<'a> {
+        kind: WireText<'a> = "kind",
     }
 
     /// A message of the model, or of the user.
@@ -26,6 +41,7 @@ record! {
         id: WireText<'a> = "id",
         model: WireText<'a> = "model",
         content: ClaudeContent<'a> = "content",
+        stop_reason: WireText<'a> = "stop_reason",
         usage: Option<ClaudeTokenCounts> = "usage",
     }
 
@@ -34,6 +50,8 @@ record! {
         kind: WireText<'a> = "type",
         text: WireText<'a> = "text",
         thinking: WireText<'a> = "thinking",
+        signature: WireText<'a> = "signature",
+        data: WireText<'a> = "data",
         id: WireText<'a> = "id",
         name: WireText<'a> = "name",
         input: Option<&'a RawValue> = "input",
@@ -46,8 +64,22 @@ record! {
     pub(super) struct ClaudeStreamEvent<'a> {
         kind: WireText<'a> = "type",
         message: ClaudeMessage<'a> = "message",
+        block: ClaudeBlockStart<'a> = "content_block",
         delta: ClaudeBlockDelta<'a> = "delta",
         usage: Option<ClaudeTokenCounts> = "usage",
+        error: ClaudeStreamError<'a> = "error",
+    }
+
+    /// The beginning of a block.
+    pub(super) struct ClaudeBlockStart<'a> {
+        id: WireText<'a> = "id",
+        name: WireText<'a> = "name",
+    }
+
+    /// An error in the midst of the model's stream.
+    pub(super) struct ClaudeStreamError<'a> {
+        kind: WireText<'a> = "type",
+        message: WireText<'a> = "message",
     }
 
     /// The next part of a block.
@@ -55,6 +87,9 @@ record! {
         kind: WireText<'a> = "type",
         text: WireText<'a> = "text",
         thinking: WireText<'a> = "thinking",
+        signature: WireText<'a> = "signature",
+        json: WireText<'a> = "partial_json",
+        stop_reason: WireText<'a> = "stop_reason",
     }
 
     /// Tokens, as the model's API counts them.
@@ -63,6 +98,12 @@ record! {
         output: WireInt = "output_tokens",
         cache_read: WireInt = "cache_read_input_tokens",
         cache_write: WireInt = "cache_creation_input_tokens",
+        details: ClaudeOutputDetails = "output_tokens_details",
+    }
+
+    /// Parts of the tokens of an answer.
+    pub(super) struct ClaudeOutputDetails {
+        thinking: WireInt = "thinking_tokens",
     }
 
     /// The blocks of a line in their own text, for those that have no place.
@@ -71,82 +112,6 @@ record! {
     }
     pub(super) struct TextMessage<'a> {
         content: WireList<&'a RawValue> = "content",
-    }
-
-    /// A line of type `system`.
-    pub(super) struct ClaudeSystemLine<'a> {
-        subtype: WireText<'a> = "subtype",
-        session: WireText<'a> = "session_id",
-        version: WireText<'a> = "claude_code_version",
-        model: WireText<'a> = "model",
-        cwd: WireText<'a> = "cwd",
-        tools: WireList<WireText<'a>> = "tools",
-        mcp_servers: WireList<ClaudeMcpServer<'a>> = "mcp_servers",
-        attempt: WireInt = "attempt",
-        max_retries: WireInt = "max_retries",
-        retry_delay: WireReal = "retry_delay_ms",
-        error_status: WireInt = "error_status",
-        error: WireText<'a> = "error",
-        tool: WireText<'a> = "tool_name",
-        call: WireText<'a> = "tool_use_id",
-        message: WireText<'a> = "message",
-    }
-    pub(super) struct ClaudeMcpServer<'a> {
-        name: WireText<'a> = "name",
-        status: WireText<'a> = "status",
-    }
-
-    /// A question of the agent's to the program that runs it.
-    pub(super) struct ClaudeControlLine<'a> {
-        id: WireText<'a> = "request_id",
-        request: ControlRequest<'a> = "request",
-    }
-    pub(super) struct ControlRequest<'a> {
-        subtype: WireText<'a> = "subtype",
-        tool: WireText<'a> = "tool_name",
-        reason: WireText<'a> = "decision_reason",
-    }
-
-    /// Rest of the account's allowance.
-    pub(super) struct ClaudeRateLimits<'a> {
-        info: LimitInfo<'a> = "rate_limit_info",
-    }
-    pub(super) struct LimitInfo<'a> {
-        status: WireText<'a> = "status",
-        kind: WireText<'a> = "rateLimitType",
-    }
-
-    /// The agent's record of its end.
-    pub(super) struct ClaudeEndRecord<'a> {
-        subtype: WireText<'a> = "subtype",
-        is_error: WireFlag = "is_error",
-        result: WireText<'a> = "result",
-        errors: WireList<WireText<'a>> = "errors",
-        reason: WireText<'a> = "terminal_reason",
-        api_status: WireInt = "api_error_status",
-        session: WireText<'a> = "session_id",
-        turns: WireInt = "num_turns",
-        duration: WireInt = "duration_ms",
-        cost: WireReal = "total_cost_usd",
-        usage: Option<ClaudeTokenCounts> = "usage",
-        models: Option<WireValues<ModelCounts>> = "modelUsage",
-        models_since: Option<WireValues<ModelCounts>> = "model_usage_since_last_result",
-        denials: WireList<ClaudeToolDenial<'a>> = "permission_denials",
-    }
-
-    /// Tokens and cost of one model.
-    pub(super) struct ModelCounts {
-        input: WireInt = "inputTokens",
-        output: WireInt = "outputTokens",
-        cache_read: WireInt = "cacheReadInputTokens",
-        cache_write: WireInt = "cacheCreationInputTokens",
-        cost: WireReal = "costUSD",
-    }
-
-    /// A call that was not allowed.
-    pub(super) struct ClaudeToolDenial<'a> {
-        tool: WireText<'a> = "tool_name",
-        call: WireText<'a> = "tool_use_id",
     }
 }
 
@@ -158,6 +123,7 @@ impl ClaudeTokenCounts {
             output_tokens: self.output.count_or_zero(),
             cache_read_tokens: self.cache_read.count_or_zero(),
             cache_write_tokens: self.cache_write.count_or_zero(),
+            reasoning_tokens: self.details.thinking.as_count(),
             ..UsageTotals::default()
         }
     }
@@ -169,21 +135,8 @@ impl ClaudeTokenCounts {
             output_tokens: self.output.as_count().unwrap_or(earlier.output_tokens),
             cache_read_tokens: self.cache_read.as_count().unwrap_or(earlier.cache_read_tokens),
             cache_write_tokens: self.cache_write.as_count().unwrap_or(earlier.cache_write_tokens),
+            reasoning_tokens: self.details.thinking.as_count().or(earlier.reasoning_tokens),
             ..earlier
-        }
-    }
-}
-
-impl ModelCounts {
-    /// Returns these amounts in the one model of all agents.
-    pub(super) fn to_totals(&self) -> UsageTotals {
-        UsageTotals {
-            input_tokens: self.input.count_or_zero(),
-            output_tokens: self.output.count_or_zero(),
-            cache_read_tokens: self.cache_read.count_or_zero(),
-            cache_write_tokens: self.cache_write.count_or_zero(),
-            cost_usd: self.cost.0,
-            ..UsageTotals::default()
         }
     }
 }
