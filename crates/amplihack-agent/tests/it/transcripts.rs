@@ -145,12 +145,12 @@ fn copilot_counts_its_tokens_in_a_file() {
 #[test]
 fn every_agent_tells_the_same_story() {
     for name in ["claude-2.1.332", "codex-0.171.0", "copilot-1.0.102", "gemini-0.61.0"] {
-        let mut names = decoded(name, Some(ProcessExit::Code(0))).names();
-        let told = ["started", "tool_call", "tool_result", "text"];
+        let names = decoded(name, Some(ProcessExit::Code(0))).names();
         // Claude counts every message, the others once.
-        assert!(names.iter().rev().take(3).any(|name| name == "usage"), "{name}: {names:?}");
-        names.retain(|name| told.contains(&name.as_str()));
-        assert_eq!(names, told, "{name}");
+        assert!(names.iter().any(|name| name == "usage"), "{name}");
+        let story = ["started", "tool_call", "tool_result", "text"];
+        let told: Vec<&str> = names.iter().map(String::as_str).filter(|name| story.contains(name)).collect();
+        assert_eq!(told, story, "{name}");
     }
 }
 
