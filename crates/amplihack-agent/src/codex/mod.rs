@@ -1,8 +1,11 @@
 //! OpenAI Codex CLI.
 
+mod agents;
+mod calls;
 mod commands;
 pub(crate) mod decode;
 mod rollout;
+mod script;
 mod wire;
 
 use amplihack_config::agent_binary::AgentBinary;

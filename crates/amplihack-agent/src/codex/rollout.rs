@@ -46,6 +46,8 @@ struct CodexRolloutCounts {
     written: u64,
     #[serde(rename = "output_tokens", default)]
     output: u64,
+    #[serde(rename = "reasoning_output_tokens", default)]
+    reasoning: Option<u64>,
 }
 
 /// Tokens used up to this line, or the tool call in it, if the line has one of them.
@@ -60,8 +62,10 @@ pub(crate) fn rollout_line(line: &[u8]) -> Option<RolloutLine> {
     match kind.as_str() {
         "token_count" => {
             let counts = info?.total_token_usage;
-            let totals =
-                UsageTotals::of_whole_input(counts.input, counts.output, counts.read, counts.written);
+            let totals = UsageTotals {
+                reasoning_tokens: counts.reasoning,
+                ..UsageTotals::of_whole_input(counts.input, counts.output, counts.read, counts.written)
+            };
             Some(RolloutLine::Total(totals))
         }
         "function_call" | "custom_tool_call" | "local_shell_call" => call_id.map(RolloutLine::Call),
@@ -80,9 +84,10 @@ mod tests {
 
     #[test]
     fn a_count_is_read_and_other_lines_are_passed_over() {
-        let line = br#"{"timestamp":"t","type":"event_msg","payload":{"type":"token_count","info":{"total_token_usage":{"input_tokens":28,"cached_input_tokens":8,"output_tokens":10,"reasoning_output_tokens":0,"total_tokens":38},"last_token_usage":{}},"rate_limits":null}}"#;
+        let line = br#"{"timestamp":"t","type":"event_msg","payload":{"type":"token_count","info":{"total_token_usage":{"input_tokens":28,"cached_input_tokens":8,"output_tokens":10,"reasoning_output_tokens":2,"total_tokens":38},"last_token_usage":{}},"rate_limits":null}}"#;
         let Some(RolloutLine::Total(totals)) = rollout_line(line) else { panic!() };
         assert_eq!((totals.input_tokens, totals.cache_read_tokens, totals.output_tokens), (20, 8, 10));
+        assert_eq!(totals.reasoning_tokens, Some(2));
         for other in [
             &br#"{"payload":{"type":"token_count","info":null}}"#[..],
             br#"{"payload":{"type":"message","text":"\"token_count\""}}"#,

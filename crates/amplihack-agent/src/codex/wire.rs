@@ -3,8 +3,8 @@
 use serde_json::value::RawValue;
 
 use crate::decode::output::WireToolOutput;
-use crate::decode::wire::{WireInt, WireText, record, whole_input};
-use crate::event::UsageTotals;
+use crate::decode::wire::{WireEntries, WireFlag, WireInt, WireList, WireText, record, whole_input};
+use crate::event::{AgentFileChange, FileChangeKind, UsageTotals};
 
 record! {
     /// Any line.
@@ -38,6 +38,32 @@ record! {
         prompt: Option<&'a RawValue> = "prompt",
         receivers: Option<&'a RawValue> = "receiver_thread_ids",
         states: Option<&'a RawValue> = "agents_states",
+        todos: WireList<CodexTodo<'a>> = "items",
+    }
+
+    /// A step of a plan.
+    pub(super) struct CodexTodo<'a> {
+        text: WireText<'a> = "text",
+        completed: WireFlag = "completed",
+    }
+
+    /// A file of a patch.
+    pub(super) struct CodexChange<'a> {
+        path: WireText<'a> = "path",
+        kind: WireText<'a> = "kind",
+    }
+
+    /// Step of a web search.
+    pub(super) struct CodexWebAction<'a> {
+        query: WireText<'a> = "query",
+        url: WireText<'a> = "url",
+        pattern: WireText<'a> = "pattern",
+    }
+
+    /// State of a nested agent.
+    pub(super) struct CodexAgentState<'a> {
+        status: WireText<'a> = "status",
+        message: WireText<'a> = "message",
     }
 
     /// Answer of an MCP server.
@@ -56,12 +82,42 @@ record! {
         cache_read: WireInt = "cached_input_tokens",
         cache_write: WireInt = "cache_write_input_tokens",
         output: WireInt = "output_tokens",
+        reasoning: WireInt = "reasoning_output_tokens",
     }
 }
 
 impl CodexTokenCounts {
     /// Returns these amounts in the one model of all agents.
     pub(super) fn to_totals(&self) -> UsageTotals {
-        whole_input(self.input, self.output, self.cache_read, self.cache_write)
+        UsageTotals {
+            reasoning_tokens: self.reasoning.as_count(),
+            ..whole_input(self.input, self.output, self.cache_read, self.cache_write)
+        }
     }
+}
+
+/// The nested agents' states in `json`, by thread.
+pub(super) fn agent_states(json: &RawValue) -> Vec<(String, CodexAgentState<'_>)> {
+    serde_json::from_str::<WireEntries<CodexAgentState<'_>>>(json.get()).unwrap_or_default().0
+}
+
+/// The texts of the list in `json`.
+pub(super) fn text_list(json: &RawValue) -> Vec<String> {
+    let list = serde_json::from_str::<WireList<WireText<'_>>>(json.get()).unwrap_or_default();
+    list.0.into_iter().filter_map(WireText::into_option).collect()
+}
+
+/// The files of a patch.
+pub(super) fn file_changes(json: &RawValue) -> Vec<AgentFileChange> {
+    let list = serde_json::from_str::<WireList<CodexChange<'_>>>(json.get()).unwrap_or_default();
+    let change = |change: CodexChange<'_>| {
+        let kind = match change.kind.text() {
+            "add" => FileChangeKind::Add,
+            "delete" => FileChangeKind::Delete,
+            "update" => FileChangeKind::Update,
+            _ => FileChangeKind::Other,
+        };
+        AgentFileChange::new(change.path.into_string(), kind)
+    };
+    list.0.into_iter().map(change).collect()
 }

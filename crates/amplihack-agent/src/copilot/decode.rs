@@ -1,42 +1,70 @@
 //! The decoder of Copilot's `--output-format json`.
 
-use std::collections::BTreeSet;
+use amplihack_config::agent_binary::AgentBinary;
 
-use super::tools::emit_permission;
-use super::wire::{CopilotLine, CopilotLineData, CopilotUsageAccounts};
-use crate::decode::fail;
+use super::speech::CopilotThoughts;
+use super::tasks::SubAgents;
+use super::wire::{CopilotLine, CopilotUsageAccounts};
 use crate::decode::lines::{self, AgentLineReader, warning_event};
-use crate::decode::wire::WireText;
+use crate::decode::open_calls::OpenCalls;
 use crate::event::{
-    AgentEvent, AgentMcpServer, AgentSessionStarted, AgentText, AgentUsage, EndEvent, FailKind,
+    AgentEvent, AgentMcpServer, AgentSessionStarted, AgentSessionUpdate, AgentUsage, EndEvent, FailKind,
     RunEndSummary, RunOutcome, UsageTotals,
 };
-use amplihack_config::agent_binary::AgentBinary;
 
 /// The decoder of Copilot's stream.
 #[derive(Debug, Default)]
 pub(crate) struct CopilotStream {
     /// Facts of the session before it is announced: no line has them all at once.
-    opening: CopilotSessionOpening,
-    session: Option<String>,
-    text: Option<String>,
-    turns: u64,
+    pub(super) opening: CopilotSessionOpening,
+    pub(super) session: Option<String>,
+    pub(super) text: Option<String>,
+    pub(super) stop_reason: Option<String>,
+    pub(super) turns: u64,
     /// Calls that were told.
-    pub(super) calls: BTreeSet<String>,
-    /// The turn's thinking was told.
-    thought: bool,
+    pub(super) calls: OpenCalls,
+    pub(super) agents: SubAgents,
+    pub(super) thoughts: CopilotThoughts,
+    /// Number of the last try and the status and the words that it failed with.
+    pub(super) failed_try: Option<FailedTry>,
     aborted: bool,
-    failure: Option<(FailKind, String)>,
+    pub(super) failure: Option<(FailKind, String)>,
     end: Option<EndEvent>,
 }
 
+/// A call of the model that failed, and may be tried again.
+#[derive(Debug, Clone)]
+pub(super) struct FailedTry {
+    /// Number of the try, from 0.
+    pub(super) number: Option<u64>,
+    pub(super) status: Option<i64>,
+    pub(super) error: Option<String>,
+}
+
 #[derive(Debug, Default)]
-struct CopilotSessionOpening {
+pub(super) struct CopilotSessionOpening {
     told: bool,
-    version: Option<String>,
+    pub(super) version: Option<String>,
     model: Option<String>,
     cwd: Option<String>,
     mcp_servers: Vec<AgentMcpServer>,
+}
+
+impl CopilotSessionOpening {
+    /// Keeps facts of a session that is not announced yet.
+    pub(super) fn take_update(&mut self, update: &AgentSessionUpdate) {
+        if self.told {
+            return;
+        }
+        self.model = update.model.clone().or(self.model.take());
+        self.cwd = update.cwd.clone().or(self.cwd.take());
+        for server in &update.mcp_servers {
+            match self.mcp_servers.iter_mut().find(|known| known.name == server.name) {
+                Some(known) => known.status.clone_from(&server.status),
+                None => self.mcp_servers.push(server.clone()),
+            }
+        }
+    }
 }
 
 impl crate::Decode for CopilotStream {
@@ -67,156 +95,106 @@ impl crate::Decode for CopilotStream {
 impl AgentLineReader for CopilotStream {
     fn read_json(&mut self, text: &str, out: &mut Vec<AgentEvent>) -> Result<(), serde_json::Error> {
         let line: CopilotLine<'_> = serde_json::from_str(text)?;
-        let kind = line.kind.text();
-        if !kind.starts_with("session.") && !kind.is_empty() {
-            self.emit_started(out);
-        }
-        let opened = out.len();
-        match kind.split_once('.') {
-            Some(("session", kind)) => self.take_session_line(kind, line.data, out),
-            Some(("assistant", kind)) => self.emit_assistant(kind, line.data, out),
-            Some(("tool", kind)) => self.emit_tool(kind, line.data, out),
-            Some(("permission", kind)) => emit_permission(kind, line.data, out),
-            Some(("model", "call_failure")) => {
-                let message = format!(
-                    "{}: {}",
-                    line.data.status.0.map_or_else(|| "no status".to_owned(), |status| status.to_string()),
-                    line.data.error_message.text()
-                );
-                out.push(warning_event("error", message));
-            }
-            None if kind == "abort" => {
-                self.aborted = true;
-                out.push(warning_event("abort", line.data.reason.into_string()));
-            }
-            None if kind == "result" => self.take_end_record(line, out),
-            _ => {}
-        }
+        let kind = line.kind.text().to_owned();
+        let before = out.len();
+        self.read_kind(&kind, line, text, out)?;
         // That the session began says nothing of this line.
-        if out.len() == opened {
+        if out.len() == before {
             lines::emit_unread(text, out);
+        }
+        if self.opens_session(&kind) {
+            let started = self.take_opening();
+            out.insert(before, AgentEvent::Started(started));
+            // It says all that the line says.
+            if matches!(kind.as_str(), "session.start" | "session.resume" | "session.tools_updated") {
+                out.truncate(before + 1);
+            }
         }
         Ok(())
     }
 }
 
 impl CopilotStream {
+    /// Reads a line of `kind`. Nothing is added for a line without a place.
+    fn read_kind(
+        &mut self,
+        kind: &str,
+        line: CopilotLine<'_>,
+        text: &str,
+        out: &mut Vec<AgentEvent>,
+    ) -> Result<(), serde_json::Error> {
+        let parent = self.agents.find_parent(line.data.parent.0.as_deref(), line.agent.0.as_deref());
+        match kind.split_once('.') {
+            Some(("session", kind)) => self.take_session_line(kind, text, out)?,
+            Some(("assistant", "usage")) => self.emit_usage(text, out)?,
+            Some(("assistant", kind)) => self.emit_assistant(kind, line.data, parent, out),
+            Some(("model", kind)) => self.emit_model_call(kind, &line.data, parent, out),
+            Some(("tool" | "external_tool", kind)) => self.emit_tool(kind, line.data, parent, out),
+            Some(("permission", kind)) => super::tools::emit_permission(kind, line.data, out),
+            Some(("user", "message")) => super::speech::emit_prompt(line.data, parent, out),
+            Some(("subagent", kind)) => {
+                self.agents.emit_task(kind, line.agent.0.as_deref(), text, out)?;
+            }
+            Some((family, kind)) => {
+                super::activity::emit_activity(family, kind, parent, text, out)?;
+            }
+            None if kind == "abort" => {
+                self.aborted = true;
+                out.push(warning_event("abort", line.data.reason.into_string()));
+            }
+            None if kind == "result" => self.take_end_record(line, out),
+            None => {}
+        }
+        Ok(())
+    }
+
     fn run_summary(&self) -> RunEndSummary {
         RunEndSummary {
             text: self.text.clone(),
+            stop_reason: self.stop_reason.clone(),
             agent_session: self.session.clone(),
             turns: Some(self.turns),
             ..RunEndSummary::default()
         }
     }
 
-    /// Tells that the session began, once.
-    fn emit_started(&mut self, out: &mut Vec<AgentEvent>) {
-        if std::mem::replace(&mut self.opening.told, true) {
-            return;
-        }
+    /// Reports whether a line of `kind` is the first that shows a session with its facts: those before it prepare it.
+    fn opens_session(&self, kind: &str) -> bool {
+        let prepares = matches!(
+            kind,
+            "session.skills_loaded"
+                | "session.custom_agents_updated"
+                | "session.mcp_servers_loaded"
+                | "session.mcp_server_status_changed"
+                | "session.mcp_server_tools_loaded"
+        );
+        !self.opening.told && !prepares && !kind.is_empty()
+    }
+
+    fn take_opening(&mut self) -> AgentSessionStarted {
         let CopilotSessionOpening { version, model, cwd, mcp_servers, .. } =
             std::mem::take(&mut self.opening);
         self.opening.told = true;
-        out.push(AgentEvent::Started(AgentSessionStarted {
+        AgentSessionStarted {
             agent_session: self.session.clone(),
             version,
             model,
             cwd,
             mcp_servers,
             ..AgentSessionStarted::new(AgentBinary::Copilot)
-        }));
-    }
-
-    fn take_session_line(&mut self, kind: &str, data: CopilotLineData<'_>, out: &mut Vec<AgentEvent>) {
-        match kind {
-            "start" | "resume" => {
-                self.session = data.session.into_option();
-                self.opening.version = data.version.into_option();
-                self.opening.model = data.selected_model.into_option();
-                self.opening.cwd = data.context.cwd.into_option();
-            }
-            "mcp_servers_loaded" => {
-                let server = |server: super::wire::CopilotMcpServer<'_>| AgentMcpServer {
-                    name: server.name.into_string(),
-                    status: server.status.into_string(),
-                };
-                self.opening.mcp_servers = data.servers.0.into_iter().map(server).collect();
-            }
-            "tools_updated" => {
-                self.opening.model = data.model.into_option().or(self.opening.model.take());
-                self.emit_started(out);
-            }
-            "error" => {
-                self.emit_started(out);
-                let message = data.message.into_string();
-                let words = format!("{} {message}", data.error_type.text());
-                self.failure = Some((fail::classify_failure(data.status.0, &words), message.clone()));
-                out.push(warning_event("error", message));
-            }
-            "warning" => out.push(warning_event("warning", data.message.into_string())),
-            "shutdown" => {
-                let accounts =
-                    CopilotUsageAccounts { models: data.models, ..CopilotUsageAccounts::default() };
-                let amounts = accounts.sum_totals().or_else(|| data.accounts.sum_totals());
-                out.extend(amounts.map(|amounts| {
-                    AgentEvent::Usage(AgentUsage { total: true, amounts, ..AgentUsage::default() })
-                }));
-            }
-            _ => {}
-        }
-    }
-
-    fn emit_assistant(&mut self, kind: &str, data: CopilotLineData<'_>, out: &mut Vec<AgentEvent>) {
-        let (message, parent) = (data.message_id.0.as_deref().map(str::to_owned), data.parent.0.as_deref());
-        let text = |text: WireText<'_>, delta: bool| AgentText {
-            text: text.into_string(),
-            delta,
-            message: message.clone(),
-            parent: parent.map(str::to_owned),
-            ..AgentText::default()
-        };
-        match kind {
-            "turn_start" => {
-                self.turns += 1;
-                self.thought = false;
-            }
-            "turn_retry" => out.push(warning_event("retry", data.reason.into_string())),
-            "message_delta" => out.push(AgentEvent::Text(text(data.delta, true))),
-            "reasoning_delta" => out.push(AgentEvent::Thinking(text(data.delta, true))),
-            "reasoning" => {
-                self.thought = true;
-                out.push(AgentEvent::Thinking(text(data.content, false)));
-            }
-            "message" => {
-                if !self.thought && !data.reasoning.text().is_empty() {
-                    out.push(AgentEvent::Thinking(text(data.reasoning, false)));
-                }
-                if !data.content.text().is_empty() {
-                    let text = text(data.content, false);
-                    // A sub-agent's text is not the answer of the run.
-                    if parent.is_none() {
-                        self.text = Some(text.text.clone());
-                    }
-                    out.push(AgentEvent::Text(text));
-                }
-                for request in data.requests.0 {
-                    self.emit_call(request.call, request.name, request.arguments, parent, out);
-                }
-            }
-            "usage" => out.push(AgentEvent::Usage(AgentUsage {
-                message: data.api_call.0.as_deref().map(str::to_owned),
-                amounts: UsageTotals { premium_requests: data.cost.0, ..data.call_counts().to_totals() },
-                model: data.model.into_option(),
-                total: false,
-            })),
-            _ => {}
         }
     }
 
     /// The record of the end. Its exit code is Copilot's own word: after an interruption it may be 0.
     fn take_end_record(&mut self, line: CopilotLine<'_>, out: &mut Vec<AgentEvent>) {
-        self.session = line.session.into_option().or(self.session.take());
+        let session = line.session.into_option();
+        if self.session.is_none() && session.is_some() && self.opening.told {
+            out.push(AgentEvent::SessionUpdated(AgentSessionUpdate {
+                agent_session: session.clone(),
+                ..AgentSessionUpdate::default()
+            }));
+        }
+        self.session = session.or(self.session.take());
         let amounts =
             UsageTotals { premium_requests: line.usage.premium_requests.0, ..UsageTotals::default() };
         out.push(AgentEvent::Usage(AgentUsage { total: true, amounts, ..AgentUsage::default() }));

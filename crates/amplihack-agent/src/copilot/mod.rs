@@ -1,9 +1,13 @@
 //! GitHub Copilot CLI.
 
+mod activity;
 mod commands;
 pub(crate) mod decode;
 pub mod nested;
+mod session;
 mod spans;
+mod speech;
+mod tasks;
 mod tools;
 mod wire;
 

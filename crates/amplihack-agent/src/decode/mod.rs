@@ -1,5 +1,6 @@
 //! From an agent's output to events: bytes in, events out, no input or output of its own.
 
+pub(crate) mod diff;
 pub(crate) mod fail;
 pub(crate) mod lines;
 pub(crate) mod open_calls;

@@ -41,12 +41,7 @@ record! {
 }
 
 impl WireToolOutput<'_> {
-    /// The text: blocks of text joined by newlines, other blocks as their JSON. Images are left out.
-    pub(crate) fn into_text(self) -> String {
-        self.into_parts().0
-    }
-
-    /// The text, as [`Self::into_text`] gives it, and the images.
+    /// The text, blocks of text joined by newlines and other blocks as their JSON, and the images, which are left out of it.
     pub(crate) fn into_parts(self) -> (String, Vec<AgentImage>) {
         let mut images = Vec::new();
         let text = match self {
@@ -154,7 +149,7 @@ mod tests {
             (r#"{"error":1}"#, "{\"error\":1}"),
             ("[]", ""),
         ] {
-            assert_eq!(serde_json::from_str::<WireToolOutput<'_>>(json).unwrap().into_text(), expected);
+            assert_eq!(serde_json::from_str::<WireToolOutput<'_>>(json).unwrap().into_parts().0, expected);
         }
     }
 

@@ -41,7 +41,7 @@ impl AgentUsage {
 /// | `cache_read_tokens` | `cache_read_input_tokens` | `cached_input_tokens` | `cacheReadTokens` | `cached` |
 /// | `cache_write_tokens` | `cache_creation_input_tokens` | `cache_write_input_tokens` | `cacheWriteTokens` | - |
 /// | `output_tokens` | `output_tokens` | `output_tokens` | `outputTokens` | `total_tokens` less `input_tokens` |
-/// | `reasoning_tokens` | `thinking_tokens` of Claude Code | `reasoning_output_tokens` | `reasoningTokens` | `thoughts` |
+/// | `reasoning_tokens` | `thinking_tokens` of Claude Code | `reasoning_output_tokens` | `reasoningTokens` | `total_tokens` less `input_tokens` and `output_tokens` |
 /// | `cost_usd` | `total_cost_usd` | - | - | - |
 /// | `premium_requests` | - | - | `premiumRequests` | - |
 ///

@@ -5,9 +5,10 @@ use amplihack_config::agent_binary::AgentBinary;
 use super::wire::{GeminiLine, GeminiRunCounts};
 use crate::decode::fail;
 use crate::decode::lines::{self, AgentLineReader, warning_event};
+use crate::decode::open_calls::OpenCalls;
 use crate::event::{
-    AgentEvent, AgentSessionStarted, AgentText, AgentUsage, EndEvent, EventJson, FailKind, RunEndSummary,
-    ToolCall, ToolResult,
+    AgentEvent, AgentPlan, AgentPrompt, AgentSessionStarted, AgentText, AgentTurn, AgentUsage, EndEvent,
+    FailKind, RunEndSummary,
 };
 
 /// Beginning of Gemini's warning before it ends with a success all the same.
@@ -23,6 +24,9 @@ pub(crate) struct GeminiStream {
     text: Option<String>,
     /// Reason for which the agent gave up.
     gave_up: Option<String>,
+    pub(super) open: OpenCalls,
+    /// A plan whose call is not answered yet: not every Gemini has the tool.
+    pub(super) plan: Option<AgentPlan>,
     end: Option<EndEvent>,
 }
 
@@ -55,6 +59,11 @@ impl AgentLineReader for GeminiStream {
                     ..AgentSessionStarted::new(AgentBinary::Gemini)
                 }));
             }
+            // It begins the only turn of a run.
+            ("message", "user") => {
+                out.push(AgentEvent::Prompt(AgentPrompt::new(line.content.into_string())));
+                out.push(AgentEvent::TurnStarted(AgentTurn::default()));
+            }
             ("message", "assistant") => {
                 let text = line.content.into_string();
                 self.saying.push_str(&text);
@@ -62,29 +71,17 @@ impl AgentLineReader for GeminiStream {
             }
             ("tool_use", _) => {
                 self.emit_spoken_text(out);
-                let input = line.parameters.map(EventJson::from).unwrap_or_default();
-                let (id, name) = (line.call.into_string(), line.tool.into_string());
-                out.push(AgentEvent::ToolCall(ToolCall::new(id, name, input)));
+                self.emit_call(line, out);
             }
-            ("tool_result", _) => {
-                let is_error = line.status.text() == "error";
-                let output = line.output.into_text();
-                let output = if output.is_empty() { line.error.message.into_string() } else { output };
-                let id = line.call.into_string();
-                out.push(AgentEvent::ToolResult(ToolResult {
-                    id,
-                    output,
-                    is_error,
-                    ..ToolResult::default()
-                }));
-            }
+            ("tool_result", _) => self.emit_result(line, out),
             ("error", _) => {
                 let message = line.message.into_string();
                 // Kept for the end: Gemini reports success after it, with code 0 (`gemini-0.61.0-loop`).
                 if message.starts_with(LOOP) {
                     self.gave_up = Some(message.clone());
                 }
-                out.push(warning_event("error", message));
+                let kind = line.severity.0.as_deref().unwrap_or("error");
+                out.push(warning_event(kind, message));
             }
             ("result", _) => self.emit_run_end(&line, out),
             _ => {}
@@ -107,6 +104,7 @@ impl GeminiStream {
         self.emit_spoken_text(out);
         let amounts = line.stats.as_ref().map(GeminiRunCounts::to_totals).unwrap_or_default();
         out.push(AgentEvent::Usage(AgentUsage { total: true, amounts, ..AgentUsage::default() }));
+        out.push(AgentEvent::TurnEnded(AgentTurn::default()));
         let summary = RunEndSummary {
             text: self.text.clone(),
             agent_session: self.session.clone(),

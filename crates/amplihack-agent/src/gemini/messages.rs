@@ -37,6 +37,8 @@ struct GeminiRecordCounts {
     #[serde(default)]
     cached: u64,
     #[serde(default)]
+    thoughts: Option<u64>,
+    #[serde(default)]
     total: u64,
 }
 
@@ -47,12 +49,15 @@ pub(crate) fn message_line(line: &[u8]) -> Option<LiveMessage> {
     Some(LiveMessage {
         id,
         at: timestamp.and_then(|at| at.parse().ok()),
-        amounts: UsageTotals::of_whole_input(
-            tokens.input,
-            tokens.total.saturating_sub(tokens.input),
-            tokens.cached,
-            0,
-        ),
+        amounts: UsageTotals {
+            reasoning_tokens: tokens.thoughts,
+            ..UsageTotals::of_whole_input(
+                tokens.input,
+                tokens.total.saturating_sub(tokens.input),
+                tokens.cached,
+                0,
+            )
+        },
         calls: calls.into_iter().map(|call| call.id).collect(),
     })
 }
@@ -65,8 +70,10 @@ mod tests {
     fn an_answer_counts_and_other_lines_do_not() {
         let line = br#"{"id":"ad31","timestamp":"2026-11-29T13:25:45.327Z","type":"gemini","content":"","thoughts":[],"tokens":{"input":140,"output":60,"cached":40,"thoughts":5,"tool":0,"total":205},"model":"m","toolCalls":[{"id":"run_1","name":"run_shell_command"}]}"#;
         let message = message_line(line).unwrap();
-        let UsageTotals { input_tokens, output_tokens, cache_read_tokens, .. } = message.amounts;
+        let UsageTotals { input_tokens, output_tokens, cache_read_tokens, reasoning_tokens, .. } =
+            message.amounts;
         assert_eq!((input_tokens, cache_read_tokens, output_tokens), (100, 40, 65));
+        assert_eq!(reasoning_tokens, Some(5));
         assert_eq!((message.id.as_str(), message.calls), ("ad31", vec!["run_1".to_owned()]));
         for other in [
             &br#"{"$set":{"lastUpdated":"2026-11-29T13:25:45.327Z"}}"#[..],

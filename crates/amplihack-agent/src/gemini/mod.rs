@@ -1,5 +1,6 @@
 //! Google Gemini CLI.
 
+mod calls;
 mod commands;
 mod decode;
 mod messages;

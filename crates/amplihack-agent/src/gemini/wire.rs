@@ -20,6 +20,7 @@ record! {
         status: WireText<'a> = "status",
         output: WireToolOutput<'a> = "output",
         message: WireText<'a> = "message",
+        severity: WireText<'a> = "severity",
         error: GeminiProblem<'a> = "error",
         stats: Option<GeminiRunCounts> = "stats",
     }
@@ -27,6 +28,13 @@ record! {
     /// An error of a tool or of the run.
     pub(super) struct GeminiProblem<'a> {
         message: WireText<'a> = "message",
+    }
+
+    /// Arguments of a call that starts a nested agent, or that replaces text.
+    pub(super) struct GeminiCallWords<'a> {
+        agent: WireText<'a> = "agent_name",
+        prompt: WireText<'a> = "prompt",
+        old: WireText<'a> = "old_string",
     }
 
     /// Tokens of the run; what was read from the cache is part of the input, and thinking is in the total only.
@@ -43,7 +51,11 @@ impl GeminiRunCounts {
     /// Returns these amounts in the one model of all agents.
     pub(super) fn to_totals(&self) -> UsageTotals {
         let input = self.input.count_or_zero();
-        let output = self.total.count_or_zero().saturating_sub(input).max(self.output.count_or_zero());
-        UsageTotals::of_whole_input(input, output, self.cached.count_or_zero(), 0)
+        let said = self.output.count_or_zero();
+        let output = self.total.count_or_zero().saturating_sub(input).max(said);
+        UsageTotals {
+            reasoning_tokens: self.total.as_count().map(|_| output - said),
+            ..UsageTotals::of_whole_input(input, output, self.cached.count_or_zero(), 0)
+        }
     }
 }

@@ -5,7 +5,7 @@ use amplihack_agent::{AgentBinary, AgentEvent};
 use amplihack_sys::ProcessExit;
 use serde_json::json;
 
-use crate::{AGENTS, Decoded, decode, lines};
+use crate::{AGENTS, decode, json_of, lines};
 
 const CLAUDE_DONE: &str =
     r#"{"is_error":false,"subtype":"success","result":"ok ","num_turns":3,"type":"result"}"#;
@@ -21,10 +21,6 @@ const DONE: [(AgentBinary, &str); 4] = [
     (AgentBinary::Copilot, COPILOT_DONE),
     (AgentBinary::Gemini, GEMINI_DONE),
 ];
-
-fn json_of(decoded: &Decoded) -> Vec<serde_json::Value> {
-    decoded.events().map(|event| serde_json::to_value(event).unwrap()).collect()
-}
 
 fn kind(end: &EndEvent) -> Option<FailKind> {
     end.kind
@@ -148,104 +144,6 @@ fn claude_asks_and_is_answered() {
     assert_eq!(names, ["permission_asked", "raw", "rate_limit", "rate_limit", "permission_decided", "usage"]);
     let asked = json!({"type": "permission_asked", "id": "r", "tool": "Bash", "reason": "why"});
     assert_eq!(json_of(&decoded)[0], asked);
-}
-
-#[test]
-fn every_item_of_codex_has_its_place() {
-    let decoded = lines(
-        AgentBinary::Codex,
-        &[
-            r#"{"type":"thread.started","thread_id":"t"}"#,
-            r#"{"type":"item.completed","item":{"id":"0","type":"reasoning","text":" hm "}}"#,
-            r#"{"type":"item.completed","item":{"id":"1","type":"file_change","changes":[{"path":"a","kind":"add"}],"status":"failed"}}"#,
-            r#"{"type":"item.started","item":{"id":"2","type":"mcp_tool_call","server":"s","tool":"x","arguments":{"k": 1},"result":null,"error":null,"status":"in_progress"}}"#,
-            r#"{"type":"item.completed","item":{"id":"2","type":"mcp_tool_call","server":"s","tool":"x","arguments":{"k": 1},"result":{"content":[{"type":"text","text":"r"}],"structured_content":null},"error":null,"status":"completed"}}"#,
-            r#"{"type":"item.completed","item":{"id":"3","type":"mcp_tool_call","server":"s","tool":"x","arguments":null,"result":null,"error":{"message":"gone"},"status":"failed"}}"#,
-            r#"{"type":"item.completed","item":{"id":"4","type":"web_search","id":"ws_1","query":"q","action":{"type":"search"}}}"#,
-            r#"{"type":"item.updated","item":{"id":"5","type":"todo_list","items":[]}}"#,
-            r#"{"type":"item.completed","item":{"id":"6","type":"command_execution","command":"x","aggregated_output":"denied","exit_code":null,"status":"declined"}}"#,
-            r#"{"type":"item.completed","item":{"id":"7","type":"agent_message","text":"done\n"}}"#,
-            r#"{"type":"error","message":"Reconnecting... 1/1 (x)"}"#,
-            CODEX_DONE,
-        ],
-        0,
-    );
-    let answered = |id: &str, name: &str, input: serde_json::Value, result: serde_json::Value| {
-        let mut result = result;
-        result["type"] = json!("tool_result");
-        result["id"] = json!(id);
-        [json!({"type": "tool_call", "id": id, "name": name, "input": input}), result]
-    };
-    let mut expected = vec![
-        json!({"type": "started", "agent": "codex", "agent_session": "t"}),
-        json!({"type": "thinking", "text": " hm ", "message": "0"}),
-    ];
-    let change = json!({"changes": [{"path": "a", "kind": "add"}]});
-    expected.extend(answered("1", "file_change", change, json!({"output": "", "is_error": true})));
-    expected.extend(answered("2", "mcp__s__x", json!({"k": 1}), json!({"output": "r"})));
-    expected.extend(answered("3", "mcp__s__x", json!(null), json!({"output": "gone", "is_error": true})));
-    let search = json!({"query": "q", "action": {"type": "search"}});
-    expected.extend(answered("ws_1", "web_search", search, json!({"output": ""})));
-    let todo = json!({"type": "item.updated", "item": {"id": "5", "type": "todo_list", "items": []}});
-    expected.push(json!({"type": "raw", "kind": "item.updated/todo_list", "value": todo}));
-    expected.extend(answered(
-        "6",
-        "command_execution",
-        json!({"command": "x"}),
-        json!({"output": "denied", "is_error": true}),
-    ));
-    expected.push(json!({"type": "text", "text": "done\n", "message": "7"}));
-    expected.push(json!({"type": "warning", "kind": "retry", "message": "Reconnecting... 1/1 (x)"}));
-    expected.push(json!({"type": "usage", "total": true, "input_tokens": 5, "output_tokens": 0,
-        "cache_read_tokens": 4, "cache_write_tokens": 0}));
-    assert_eq!(json_of(&decoded), expected);
-    assert_eq!(decoded.end.summary.text.as_deref(), Some("done\n"));
-}
-
-#[test]
-fn copilot_tells_what_its_stream_leaves_out_today() {
-    let decoded = lines(
-        AgentBinary::Copilot,
-        &[
-            r#"{"type":"session.start","data":{"sessionId":"s","copilotVersion":"1.2.3","selectedModel":"m","context":{"cwd":"/d"}}}"#,
-            r#"{"type":"assistant.turn_start","data":{}}"#,
-            r#"{"type":"assistant.reasoning_delta","data":{"reasoningId":"r","deltaContent":"h"}}"#,
-            r#"{"type":"assistant.message","data":{"messageId":"1","content":" hi ","reasoningText":"hm","toolRequests":[]}}"#,
-            r#"{"type":"permission.requested","data":{"requestId":"q","permissionRequest":{"kind":"shell","intention":"run"}}}"#,
-            r#"{"type":"permission.completed","data":{"requestId":"q","result":{"kind":"denied-by-rules"}}}"#,
-            r#"{"type":"assistant.usage","data":{"apiCallId":"a","model":"m","inputTokens":17,"cacheReadTokens":4,"cacheWriteTokens":3,"outputTokens":5,"cost":1}}"#,
-            r#"{"type":"tool.execution_start","data":{"toolCallId":"c","toolName":"view","arguments":{"p":1},"parentToolCallId":"p"}}"#,
-            r#"{"type":"session.warning","data":{"message":"w"}}"#,
-            r#"{"type":"session.error","data":{"errorType":"quota","message":"You have exceeded your quota","statusCode":429}}"#,
-        ],
-        1,
-    );
-    let found = json_of(&decoded);
-    assert_eq!(
-        found[1],
-        json!({"type": "started", "agent": "copilot", "agent_session": "s", "version": "1.2.3", "model": "m", "cwd": "/d"})
-    );
-    let names: Vec<&str> = found.iter().map(|event| event["type"].as_str().unwrap()).collect();
-    assert_eq!(
-        names,
-        [
-            "raw",
-            "started",
-            "raw",
-            "thinking",
-            "thinking",
-            "text",
-            "permission_asked",
-            "permission_decided",
-            "usage",
-            "tool_call",
-            "warning",
-            "warning"
-        ]
-    );
-    assert_eq!(found[7]["allowed"], json!(false));
-    assert_eq!((decoded.totals().input_tokens, decoded.totals().premium_requests), (10, Some(1.0)));
-    assert_eq!(kind(&decoded.end), Some(FailKind::Quota));
 }
 
 #[test]

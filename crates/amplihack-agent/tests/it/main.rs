@@ -4,7 +4,11 @@
 mod claude_ends;
 mod claude_kinds;
 mod claude_tools;
+mod codex;
+mod copilot;
+mod copilot_kinds;
 mod faults;
+mod gemini;
 mod properties;
 mod transcripts;
 
@@ -55,6 +59,11 @@ impl Decoded {
         };
         self.events().filter(|event| !matches!(event, AgentEvent::Raw(_))).map(name).collect()
     }
+}
+
+/// These events as JSON.
+fn json_of(decoded: &Decoded) -> Vec<serde_json::Value> {
+    decoded.events().map(|event| serde_json::to_value(event).unwrap()).collect()
 }
 
 /// Decodes a stream that comes in these chunks and ends with `exit`.

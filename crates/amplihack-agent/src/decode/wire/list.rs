@@ -71,3 +71,36 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for WireValues<T> {
         deserializer.deserialize_any(WireValuesVisitor(PhantomData))
     }
 }
+
+/// The entries of an object whose keys are names, in their order.
+#[derive(Debug)]
+pub(crate) struct WireEntries<T>(pub(crate) Vec<(String, T)>);
+
+impl<T> Default for WireEntries<T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for WireEntries<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct WireEntriesVisitor<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for WireEntriesVisitor<T> {
+            type Value = WireEntries<T>;
+            missing!(bool number text null list);
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<WireEntries<T>, A::Error> {
+                let mut entries = Vec::new();
+                while let Some(entry) = map.next_entry()? {
+                    entries.push(entry);
+                }
+                Ok(WireEntries(entries))
+            }
+        }
+        deserializer.deserialize_any(WireEntriesVisitor(PhantomData))
+    }
+}

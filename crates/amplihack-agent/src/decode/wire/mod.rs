@@ -89,13 +89,13 @@ macro_rules! record {
     )* };
 }
 
-pub(crate) use list::{WireList, WireValues};
+pub(crate) use list::{WireEntries, WireList, WireValues};
 pub(crate) use scalar::{WireFlag, WireInt, WireReal, WireText, whole_input, whole_number};
 pub(crate) use {missing, record};
 
 #[cfg(test)]
 mod tests {
-    use super::{WireFlag, WireInt, WireList, WireReal, WireText, WireValues};
+    use super::{WireEntries, WireFlag, WireInt, WireList, WireReal, WireText, WireValues};
 
     record! {
         struct Sample<'a> {
@@ -106,6 +106,7 @@ mod tests {
             list: WireList<WireText<'a>> = "list",
             inner: Option<Inner> = "inner",
             values: WireValues<WireInt> = "values",
+            entries: WireEntries<WireInt> = "entries",
         }
         struct Inner { number: WireInt = "number" }
     }
@@ -115,7 +116,7 @@ mod tests {
         let every = ["null", "true", "7", "-7", "1.5", "\"x\"", "[1,[2]]", "{\"a\":{}}"];
         for value in every {
             let line = format!(
-                r#"{{"text":{value},"number":{value},"real":{value},"flag":{value},"list":{value},"inner":{value},"values":{value},"other":{value}}}"#
+                r#"{{"text":{value},"number":{value},"real":{value},"flag":{value},"list":{value},"inner":{value},"values":{value},"entries":{value},"other":{value}}}"#
             );
             let sample: Sample<'_> = serde_json::from_str(&line).unwrap();
             assert_eq!(sample.text.0.is_some(), value == "\"x\"");
@@ -125,6 +126,7 @@ mod tests {
             assert_eq!(sample.list.0.len(), if value.starts_with('[') { 2 } else { 0 });
             assert_eq!(sample.inner.is_some(), value != "null");
             assert_eq!(sample.values.0.len(), usize::from(value.starts_with('{')));
+            assert_eq!(sample.entries.0.len(), usize::from(value.starts_with('{')));
             let none: Sample<'_> = serde_json::from_str(value).unwrap();
             assert!(none.text.0.is_none() && none.inner.is_none_or(|inner| inner.number.0.is_none()));
         }
