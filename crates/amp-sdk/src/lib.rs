@@ -24,6 +24,7 @@ pub mod review;
 pub mod rule;
 mod run;
 pub mod runtime;
+mod setters;
 mod settings;
 pub mod skills;
 pub mod stream;
@@ -39,6 +40,11 @@ pub mod version;
 /// The messages of the stream.
 pub use amplihack_agent::amp::wire;
 
+/// The type of [`Options::base_env`]: an environment as data.
+pub use amplihack_config::env::Env;
+/// The type of [`Options::cli_version`].
+pub use semver::Version;
+
 /// The end of a run, which [`CliEnd`] wraps.
 pub use amplihack_session::{EndEvidence, GuardDenials, RunEnd, RunOutcome};
 
@@ -52,7 +58,7 @@ pub use plan::{RunPlan, plan_run};
 pub use prompt::{AmpPrompt, InputContent, UserInputMessage, create_user_message};
 pub use rule::{Permission, PermissionAction, PermissionOptions, create_permission};
 pub use run::{RunAnswer, run, run_to_answer};
-pub use stream::{MessageStream, execute};
+pub use stream::{MessageStream, StreamInterrupter, execute, execute_messages};
 pub use surface::{ExecutionSurface, SshSurface};
 pub use threads::ThreadSummary;
 pub use wire::{

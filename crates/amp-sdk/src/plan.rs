@@ -58,7 +58,7 @@ impl std::fmt::Debug for RunPlan {
 /// # let amp = dir.path().join("amp");
 /// # std::fs::write(&amp, "").unwrap();
 /// # std::fs::set_permissions(&amp, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-/// let options = Options { mode: Some("high".into()), cli_path: Some(amp), ..Options::default() };
+/// let options = Options::default().with_mode("high").with_cli_path(amp);
 /// let plan = plan_run(&"What does this do?".into(), &options)?;
 /// assert_eq!(plan.argv, ["--execute", "--stream-json", "--mode", "high"]);
 /// # Ok::<(), amp_sdk::Error>(())
@@ -70,6 +70,7 @@ impl std::fmt::Debug for RunPlan {
 pub fn plan_run(prompt: &AmpPrompt, options: &Options) -> Result<RunPlan> {
     options.validate()?;
     prompt.validate()?;
+    options.check_input(prompt.is_json())?;
     let launch = CliLaunch::new(options)?;
     let contents = OverlayContents::new(options, launch.env())?;
     Ok(RunPlan {
@@ -129,6 +130,10 @@ pub(crate) fn cli_arguments(
         mcp_config: mcp.or_else(own_mcp),
         labels: &options.labels,
         features: &options.features,
+        executor: options.executor.as_deref(),
+        runner_dir: options.runner_dir.as_deref().map(AsRef::as_ref),
+        project: options.project.as_deref(),
+        attach: &options.attach,
         title: options.title.as_deref(),
         no_archive_after_execute: options.no_archive_after_execute,
         no_ide: options.no_ide,
@@ -149,10 +154,12 @@ fn visibility_word(options: &Options) -> Option<&str> {
 /// Returns warnings about options that have no effect, or not the one that they seem to have.
 pub(crate) fn option_warnings(options: &Options) -> Vec<String> {
     let mut warnings = Vec::new();
-    if options.dangerously_allow_all == Some(true) && !options.permissions.is_empty() {
+    if options.dangerously_allow_all == Some(true)
+        && options.permissions.as_ref().is_some_and(|rules| !rules.is_empty())
+    {
         warnings.push("permissions have no effect with dangerously_allow_all; drop one of them".to_owned());
     }
-    for (at, rule) in options.permissions.iter().enumerate() {
+    for (at, rule) in options.permissions.iter().flatten().enumerate() {
         for (key, pattern) in rule.matches.iter().flatten() {
             let patterns = pattern.as_array().map_or(std::slice::from_ref(pattern), Vec::as_slice);
             if patterns.iter().filter_map(Value::as_str).any(never_matches) {

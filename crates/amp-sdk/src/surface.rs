@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
+use crate::setters::setters;
 
 /// The machine on which the CLI runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -19,6 +20,7 @@ pub enum ExecutionSurface {
 
 /// Connection to another machine: the system's `ssh`, with the user's own configuration.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct SshSurface {
     /// Host name or alias of ssh's configuration. Required; no leading `-`.
     pub destination: String,
@@ -32,6 +34,16 @@ pub struct SshSurface {
     pub ssh_path: Option<PathBuf>,
     /// Further `-o Name=Value` options.
     pub options: Vec<(String, String)>,
+}
+
+setters! {
+    SshSurface {
+        into(String) with_user = user,
+        some(u16) with_port = port,
+        into(PathBuf) with_identity_file = identity_file,
+        into(PathBuf) with_ssh_path = ssh_path,
+        pairs with_options = options,
+    }
 }
 
 impl SshSurface {

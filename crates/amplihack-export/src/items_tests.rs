@@ -53,12 +53,9 @@ fn a_secret_in_parts_is_replaced() {
 
 #[test]
 fn a_result_stands_with_its_call_and_one_without_a_call_alone() {
-    let call = |id: &str| {
-        AgentEvent::ToolCall(ToolCall::new(id, format!("tool-{id}"), EventJson::from(&json!({}))))
-    };
-    let result = |id: &str, output: &str| {
-        AgentEvent::ToolResult(ToolResult::new(id, output))
-    };
+    let call =
+        |id: &str| AgentEvent::ToolCall(ToolCall::new(id, format!("tool-{id}"), EventJson::from(&json!({}))));
+    let result = |id: &str, output: &str| AgentEvent::ToolResult(ToolResult::new(id, output));
     let run = claude_run(vec![
         numbered_event(0, call("a")),
         numbered_event(1, call("b")),

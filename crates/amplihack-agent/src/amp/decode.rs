@@ -89,7 +89,8 @@ impl AmpStream {
     fn emit_assistant(&mut self, message: AssistantMessage, out: &mut Vec<AgentEvent>) {
         let (parent, id) = (message.parent_tool_use_id, message.message.id);
         for block in message.message.content {
-            let said = |text| AgentText { message: id.clone(), parent: parent.clone(), ..AgentText::new(text) };
+            let said =
+                |text| AgentText { message: id.clone(), parent: parent.clone(), ..AgentText::new(text) };
             out.push(match block {
                 ContentBlock::Text(block) => {
                     if parent.is_none() {

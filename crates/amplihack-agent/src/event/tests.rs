@@ -16,7 +16,11 @@ fn all() -> Vec<AgentEvent> {
             ..AgentSessionStarted::new(AgentBinary::Codex)
         }),
         AgentEvent::Text(AgentText { text: " a\u{2028}\n".into(), ..AgentText::default() }),
-        AgentEvent::ToolCall(ToolCall::new("1", "Bash", EventJson::from(&json!({"command": "ls", "n": 1e3})))),
+        AgentEvent::ToolCall(ToolCall::new(
+            "1",
+            "Bash",
+            EventJson::from(&json!({"command": "ls", "n": 1e3})),
+        )),
         AgentEvent::Usage(AgentUsage {
             total: true,
             amounts: UsageTotals { input_tokens: 3, cost_usd: Some(0.5), ..UsageTotals::default() },
