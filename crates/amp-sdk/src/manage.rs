@@ -156,7 +156,7 @@ impl<T: Send + 'static> ManagementCall<T> {
     fn check_allowed(&self, amp: &AmpContext) -> Result<()> {
         if self.ungoverned
             && !amplihack_sys::sabotage::is_active("amp-governed-management")
-            && amp.options.governed_authority.is_some()
+            && amp.options.is_governed()
         {
             let message = "governed execution changes no permissions, MCP servers or their credentials; \
                  drop it or drop governed_authority";

@@ -136,7 +136,7 @@ fn prepare_add(
     }
     let call =
         ManagementCall::new_text(add_words(name, server, workspace), &[CliFeature::Mcp]).refuse_governed();
-    if server.is_plain() || amp.options.governed_authority.is_some() {
+    if server.is_plain() || amp.options.is_governed() {
         return Ok(call);
     }
     let file = settings::settings_path(&amp.options, workspace)?;

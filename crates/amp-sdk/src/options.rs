@@ -10,12 +10,14 @@ use amplihack_config::env::Env;
 use semver::Version;
 use serde_json::Value;
 
+#[cfg(feature = "governed")]
 use crate::governed::GovernedAuthority;
 use crate::mcp_config::McpConfig;
 use crate::model::Selection;
 use crate::rule::Permission;
 use crate::surface::ExecutionSurface;
 
+#[cfg(feature = "governed")]
 pub(crate) use validate::is_variable;
 
 /// Names of modes. The set is open: plugins bring their own.
@@ -169,6 +171,7 @@ pub struct Options {
     /// Machine on which the CLI runs. Default: this one.
     pub execution_surface: ExecutionSurface,
     /// Governed execution, see [`governed`](crate::governed).
+    #[cfg(feature = "governed")]
     pub governed_authority: Option<GovernedAuthority>,
     /// Milliseconds from the start to the first byte. Default: 30 000.
     pub startup_timeout_ms: u64,
@@ -198,6 +201,18 @@ pub struct Options {
 }
 
 impl Options {
+    /// Reports whether an authority materializes the run.
+    #[cfg_attr(
+        not(feature = "governed"),
+        expect(clippy::unused_self, reason = "there is no authority without the feature")
+    )]
+    pub(crate) const fn is_governed(&self) -> bool {
+        #[cfg(feature = "governed")]
+        return self.governed_authority.is_some();
+        #[cfg(not(feature = "governed"))]
+        false
+    }
+
     /// The time from SIGINT to SIGTERM, and from there to SIGKILL: together what the option allows.
     pub(crate) const fn grace(&self) -> std::time::Duration {
         std::time::Duration::from_millis(self.transport_headless_timeout_ms.div_ceil(2))
@@ -236,6 +251,7 @@ impl Default for Options {
             output_schema: None,
             model_payload: None,
             execution_surface: ExecutionSurface::Local,
+            #[cfg(feature = "governed")]
             governed_authority: None,
             startup_timeout_ms: 30_000,
             stream_timeout_ms: 300_000,
@@ -281,7 +297,7 @@ impl std::fmt::Debug for Options {
             .field("attach", &self.attach)
             .field("thinking", &self.thinking)
             .field("execution_surface", &self.execution_surface)
-            .field("governed_authority", &self.governed_authority)
+            .field("governed", &self.is_governed())
             .field("startup_timeout_ms", &self.startup_timeout_ms)
             .field("stream_timeout_ms", &self.stream_timeout_ms)
             .field("run_deadline_ms", &self.run_deadline_ms)

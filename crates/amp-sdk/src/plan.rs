@@ -11,7 +11,6 @@ use crate::capability::CliFeature;
 use crate::error::Result;
 use crate::launch::CliLaunch;
 use crate::options::{ContinueThread, Options, visibility};
-use crate::permissions::never_matches;
 use crate::prompt::AmpPrompt;
 use crate::settings;
 
@@ -159,6 +158,22 @@ pub(crate) fn option_warnings(options: &Options) -> Vec<String> {
     {
         warnings.push("permissions have no effect with dangerously_allow_all; drop one of them".to_owned());
     }
+    #[cfg(feature = "permissions")]
+    warnings.extend(void_patterns(options));
+    if visibility_word(options) != options.visibility.as_deref() {
+        warnings.push("visibility public is not known to the CLI any more; unlisted is asked for".to_owned());
+    }
+    if options.no_jetbrains {
+        warnings.push("no_jetbrains has no effect; the CLI has no such flag any more".to_owned());
+    }
+    warnings
+}
+
+/// Returns warnings about regular expressions that match nothing.
+#[cfg(feature = "permissions")]
+fn void_patterns(options: &Options) -> Vec<String> {
+    use crate::permissions::never_matches;
+    let mut warnings = Vec::new();
     for (at, rule) in options.permissions.iter().flatten().enumerate() {
         for (key, pattern) in rule.matches.iter().flatten() {
             let patterns = pattern.as_array().map_or(std::slice::from_ref(pattern), Vec::as_slice);
@@ -168,12 +183,6 @@ pub(crate) fn option_warnings(options: &Options) -> Vec<String> {
                 ));
             }
         }
-    }
-    if visibility_word(options) != options.visibility.as_deref() {
-        warnings.push("visibility public is not known to the CLI any more; unlisted is asked for".to_owned());
-    }
-    if options.no_jetbrains {
-        warnings.push("no_jetbrains has no effect; the CLI has no such flag any more".to_owned());
     }
     warnings
 }

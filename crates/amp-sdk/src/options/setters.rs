@@ -7,6 +7,7 @@ use semver::Version;
 use serde_json::Value;
 
 use super::{ContinueThread, Options};
+#[cfg(feature = "governed")]
 use crate::governed::GovernedAuthority;
 use crate::mcp_config::McpConfig;
 use crate::model::Selection;
@@ -45,7 +46,6 @@ setters! {
         into(Value) with_output_schema = output_schema,
         some(Selection) with_model_payload = model_payload,
         plain(ExecutionSurface) with_execution_surface = execution_surface,
-        some(GovernedAuthority) with_governed_authority = governed_authority,
         plain(u64) with_startup_timeout_ms = startup_timeout_ms,
         plain(u64) with_stream_timeout_ms = stream_timeout_ms,
         some(u64) with_run_deadline_ms = run_deadline_ms,
@@ -58,5 +58,12 @@ setters! {
         plain(bool) with_no_color = no_color,
         plain(bool) with_no_jetbrains = no_jetbrains,
         plain(bool) with_no_archive_after_execute = no_archive_after_execute,
+    }
+}
+
+#[cfg(feature = "governed")]
+setters! {
+    Options {
+        some(GovernedAuthority) with_governed_authority = governed_authority,
     }
 }

@@ -5,6 +5,7 @@ use semver::Version;
 use super::{ContinueThread, Options, log_level};
 use crate::capability::CliFeature;
 use crate::error::{Error, Result};
+#[cfg(feature = "governed")]
 use crate::governed::GovernedAuthority;
 
 /// Reports whether `name` may name an environment variable: a letter or `_`, then letters, digits and `_`.
@@ -30,6 +31,7 @@ impl Options {
     /// directory that is not there.
     pub fn validate(&self) -> Result<()> {
         self.check_numbers()?;
+        #[cfg(feature = "governed")]
         if let Some(authority) = &self.governed_authority {
             authority.validate()?;
             GovernedAuthority::check_options(self)?;

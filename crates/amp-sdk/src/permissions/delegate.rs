@@ -10,7 +10,8 @@ use amplihack_session::{
 };
 use serde_json::{Map, Value};
 
-use super::evaluate::{PermissionEvaluation, PermissionRules};
+use super::answer::PermissionEvaluation;
+use super::evaluate::PermissionRules;
 use crate::rule::PermissionAction;
 use crate::setters::setters;
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::evaluate::{MatchedRule, PermissionEvaluation, RuleSource};
+use super::answer::{MatchedRule, PermissionEvaluation, RuleSource};
 use crate::capability::CliFeature;
 use crate::error::{Error, Result};
 use crate::manage::{CommandAnswer, CommandWords, ManagementCall, calls};
@@ -154,7 +154,7 @@ calls! {
         Ok(ManagementCall::new(words, &[CliFeature::Permissions], parse_rules))
     }
 
-    /// Asks the CLI itself about a call; programs of `delegate` rules are asked. [`evaluate`](crate::permissions::evaluate()) needs no CLI.
+    /// Asks the CLI itself about a call; programs of `delegate` rules are asked. `evaluate`, with the feature `permissions`, needs no CLI.
     test(tool: &str, what: &PermissionTestCall) -> PermissionEvaluation {
         let mut words = CommandWords::new(&["permissions", "test"]).with_positional("tool", tool);
         for (key, value) in &what.args {

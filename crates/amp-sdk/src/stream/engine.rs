@@ -82,7 +82,7 @@ impl StreamEngine {
             framer: Framer::default(),
             ready: VecDeque::new(),
             strict: options.strict,
-            governed: options.governed_authority.is_some(),
+            governed: options.is_governed(),
             results: 0,
             asked: 0,
             open: false,

@@ -18,7 +18,7 @@ const FLOORS: &[(u32, &str)] = &[
     (5, "amplihack-recipe"),
     (5, "amplihack-remote"),
     (4, "amplihack-launcher"),
-    (4, "amp-sdk"),
+    (4, "amplihack-amp-sdk"),
     (4, "amplihack-export"),
     (3, "amplihack-session"),
     (3, "amplihack-hooks"),
