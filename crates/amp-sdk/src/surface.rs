@@ -127,6 +127,7 @@ impl TryFrom<Value> for ExecutionSurface {
             Some(Value::Object(options)) => options,
             Some(_) => return Err(invalid_surface("transport_options is not an object")),
         };
+        // A map may come from a program that was written for another build: what this one lacks is named and never taken for local.
         let surface = match kind.as_str() {
             "local_subprocess" => Self::Local,
             #[cfg(feature = "ssh")]

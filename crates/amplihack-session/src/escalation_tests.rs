@@ -59,7 +59,7 @@ fn a_child_that_waits_for_input_is_not_silent_and_is_held_to_its_deadlines_again
     assert_eq!(run.machine.next_wake(), Some(began + Duration::from_secs(1)));
     run.feed(EscalationInput::Waits(true));
     assert_eq!(run.machine.next_wake(), None);
-    run.now += Duration::from_secs(60);
+    run.now += Duration::from_mins(1);
     run.feed(EscalationInput::Waits(false));
     // Being asked once more puts nothing off.
     let asked = run.now;

@@ -45,7 +45,7 @@ struct RunningCli {
     feed: Option<MessageFeed>,
 }
 
-/// What a turn of the loop brought.
+/// Result of a turn of the loop.
 enum EngineTurn {
     Goes,
     /// The run has ended by itself.
@@ -224,16 +224,13 @@ impl StreamEngine {
                 _ => {}
             },
             message = next_message(feed), if takes_input => {
-                match message.transpose()? {
-                    Some(message) => {
-                        run.write_input(message.to_line().as_bytes());
-                        self.lines.asked += 1;
-                    }
-                    None => {
-                        run.close_input();
-                        *feed = None;
-                        self.lines.open = false;
-                    }
+                if let Some(message) = message.transpose()? {
+                    run.write_input(message.to_line().as_bytes());
+                    self.lines.asked += 1;
+                } else {
+                    run.close_input();
+                    *feed = None;
+                    self.lines.open = false;
                 }
             }
             () = self.interrupter.wait() => run.interrupt_run().map_err(Error::from_run)?,
@@ -374,6 +371,7 @@ impl MessageLines {
         if self.has_ended() || self.broken {
             return;
         }
+        // A line that is no message ends only a strict stream, and one that asks for a login counts before it is judged as a message.
         let (error, line) = match frame {
             StreamFrame::Line(line) if line.trim_ascii().is_empty() => return,
             StreamFrame::Line(line) => match StreamMessage::from_line(line) {

@@ -16,7 +16,7 @@ pub(super) enum RunInput {
     Messages(InputMessages),
 }
 
-/// What the run is given at its start, and where more comes from.
+/// Input of a run at its start, and the source of more.
 pub(super) struct FirstInput {
     pub(super) prompt: AmpPrompt,
     /// Number of results that the prompt asks for.
