@@ -260,7 +260,7 @@ const MORE: &[[&str; 4]] = &[
 ];
 /// What reads streams.
 const READERS: &[[&str; 4]] = &[
-    ["--package", "amp-sdk", "--example", "count"],
+    ["--package", "amplihack-amp-sdk", "--example", "count"],
     ["--package", "amplihack-session", "--example", "count_events"],
     ["--package", "amplihack-agent", "--example", "decode_speed"],
 ];

@@ -19,6 +19,7 @@ mod odd_place;
 mod recording;
 mod requirements;
 mod selection;
+mod semver;
 mod shell;
 mod skips;
 mod summary;

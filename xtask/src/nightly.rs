@@ -1,5 +1,5 @@
 //! `cargo xtask nightly`: every fuzz program for a while, with inputs that no night before had, then the long form of the tests and
-//! the whole guard table, then every promise of `docs/compliance.md` broken once.
+//! the whole guard table, then the public types compared with the last release, then every promise of `docs/compliance.md` broken once.
 
 use std::fmt::Write as _;
 use std::hash::{BuildHasher, RandomState};
@@ -8,7 +8,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use crate::requirements::MissingPolicy;
-use crate::{Failure, compliance, guard_table, shell, test, ui};
+use crate::{Failure, compliance, guard_table, semver, shell, test, ui};
 
 /// How long a program may go on beyond its time, for its last input.
 const PATIENCE: Duration = Duration::from_mins(3);
@@ -85,11 +85,15 @@ fn tests(system: bool) -> Result<(), Failure> {
     if let Err(text) = &table {
         ui::warn(&format!("error: {text}"));
     }
+    let types = semver::run();
+    if let Err(text) = &types {
+        ui::warn(&format!("error: {text}"));
+    }
     let promises = compliance::run(&[]);
     if let Err(text) = &promises {
         ui::warn(&format!("error: {text}"));
     }
-    tests.and(table).and(promises)
+    tests.and(table).and(types).and(promises)
 }
 
 fn options(args: &[String]) -> Result<Options, Failure> {

@@ -5,7 +5,7 @@ mod common;
 
 use amp_sdk::permissions::{self, PermissionAddOptions, evaluate};
 use amp_sdk::testing::{FakeAmp, FakeReply};
-use amp_sdk::{AmpContext, Options, Permission, PermissionAction, StreamMessage, execute};
+use amp_sdk::{AmpContext, Permission, PermissionAction, StreamMessage, execute};
 use common::{cli, say};
 use serde_json::{Map, json};
 
@@ -24,8 +24,7 @@ async fn main() -> amp_sdk::Result<()> {
 
     // 1. A run under rules that reject every command.
     let rules = vec![Permission::new("Bash", PermissionAction::Reject)];
-    let options =
-        Options { permissions: rules.clone(), no_notifications: true, no_ide: true, ..given.clone() };
+    let options = given.clone().with_permissions(rules.clone()).with_no_notifications(true).with_no_ide(true);
     let mut messages = execute("Run the tests", options);
     while let Some(message) = messages.next().await {
         if let StreamMessage::Result(result) = message? {

@@ -4,7 +4,7 @@ mod common;
 
 use amp_sdk::permissions::evaluate;
 use amp_sdk::testing::{FakeAmp, FakeReply};
-use amp_sdk::{Options, Permission, PermissionAction, run, visibility};
+use amp_sdk::{Permission, PermissionAction, run, visibility};
 use common::{cli, say};
 use serde_json::Map;
 
@@ -21,7 +21,7 @@ async fn main() -> amp_sdk::Result<()> {
     let (given, _fake) =
         cli(FakeAmp::new()
             .with_run(FakeReply::success("src/auth.rs:12: the token is compared byte by byte.")))?;
-    let options = Options { permissions: rules, visibility: Some(visibility::PRIVATE.to_owned()), ..given };
+    let options = given.with_permissions(rules).with_visibility(visibility::PRIVATE);
     let review = run("Review src/ for bugs and security issues. Be thorough.", options).await?;
     say(format_args!("\n{review}\n"));
     Ok(())

@@ -3,7 +3,7 @@
 mod common;
 
 use amp_sdk::testing::{FakeAmp, FakeReply};
-use amp_sdk::{AmpContext, ContinueThread, Options, run, threads, visibility};
+use amp_sdk::{AmpContext, ContinueThread, run, threads, visibility};
 use common::{cli, say};
 
 #[tokio::main(flavor = "current_thread")]
@@ -20,7 +20,7 @@ async fn main() -> amp_sdk::Result<()> {
         "Implement the improvements you identified",
         "Write tests for the changes you made",
     ] {
-        let options = Options { continue_thread: Some(ContinueThread::Id(thread.clone())), ..given.clone() };
+        let options = given.clone().with_continue_thread(ContinueThread::Id(thread.clone()));
         say(format_args!("\n> {step}\n{}\n", run(step, options).await?));
     }
     // The fake noted down how it was called.

@@ -11,7 +11,7 @@ use crate::error::{CliEnd, Error, Result};
 use crate::options::Options;
 use crate::prompt::AmpPrompt;
 use crate::run::RunAnswer;
-use crate::stream::{MessageStream, StreamFacts};
+use crate::stream::{MessageStream, StreamFacts, StreamInterrupter};
 use crate::wire::StreamMessage;
 
 /// [`crate::run`], blocking.
@@ -49,6 +49,7 @@ pub fn execute(prompt: impl Into<AmpPrompt>, options: Options) -> BlockingMessag
     BlockingMessages {
         state: BlockingStreamState::Waits(Box::new((prompt.into(), options))),
         facts: StreamFacts::default(),
+        interrupter: StreamInterrupter::default(),
     }
 }
 
@@ -57,6 +58,7 @@ pub fn execute(prompt: impl Into<AmpPrompt>, options: Options) -> BlockingMessag
 pub struct BlockingMessages {
     state: BlockingStreamState,
     facts: StreamFacts,
+    interrupter: StreamInterrupter,
 }
 
 #[derive(Debug)]
@@ -78,6 +80,11 @@ struct StreamThread {
 }
 
 impl BlockingMessages {
+    /// See [`MessageStream::interrupter`].
+    pub fn interrupter(&self) -> StreamInterrupter {
+        self.interrupter.clone()
+    }
+
     /// See [`MessageStream::end`].
     pub fn end(&self) -> Option<&CliEnd> {
         self.facts.end.as_ref()
@@ -101,10 +108,12 @@ impl Iterator for BlockingMessages {
         loop {
             match std::mem::replace(&mut self.state, BlockingStreamState::Over) {
                 BlockingStreamState::Over => return None,
-                BlockingStreamState::Waits(asked) => match StreamThread::start_thread(asked.0, asked.1) {
-                    Ok(run) => self.state = BlockingStreamState::Runs(run),
-                    Err(error) => return Some(Err(error)),
-                },
+                BlockingStreamState::Waits(asked) => {
+                    match StreamThread::start_thread(asked.0, asked.1, self.interrupter.clone()) {
+                        Ok(run) => self.state = BlockingStreamState::Runs(run),
+                        Err(error) => return Some(Err(error)),
+                    }
+                }
                 BlockingStreamState::Runs(run) => {
                     // The sender is gone only if its thread panicked.
                     let (item, facts) = run.messages.recv().ok()?;
@@ -120,15 +129,17 @@ impl Iterator for BlockingMessages {
 }
 
 impl StreamThread {
-    fn start_thread(prompt: AmpPrompt, options: Options) -> Result<Self> {
+    fn start_thread(prompt: AmpPrompt, options: Options, interrupter: StreamInterrupter) -> Result<Self> {
         // Without room, so that nothing is read ahead of whoever asks.
         let (sender, messages) = sync_channel(0);
         let (goes_on, ended) = oneshot::channel();
         let failed = |error| no_thread("run a prompt", &error);
         let runtime = amplihack_session::build_runtime().map_err(failed)?;
+        let outer = tracing::Span::current();
         let work = move || {
+            let _entered = outer.enter();
             runtime.block_on(async {
-                let stream = crate::execute(prompt, options);
+                let stream = MessageStream::with_interrupter(prompt, options, interrupter);
                 tokio::select! {
                     () = forward_messages(stream, &sender) => {}
                     _ = ended => {}

@@ -51,6 +51,12 @@ pub enum CliFeature {
     NoArchive,
     /// `--executor`.
     Executor,
+    /// `--runner-dir`.
+    RunnerDir,
+    /// `--project`.
+    Project,
+    /// `--attach`.
+    Attach,
     /// An answer that follows a schema.
     OutputSchema,
     /// A run without tools.

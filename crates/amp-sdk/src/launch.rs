@@ -1,5 +1,6 @@
 //! From options to a process: the CLI, its environment, its directory, here or on another machine.
 
+#[cfg(feature = "ssh")]
 mod remote;
 mod scrub;
 
@@ -8,16 +9,22 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+#[cfg(feature = "governed")]
 use amplihack_agent::lookup::is_executable;
 use amplihack_config::env::Env;
 use amplihack_config::launcher_context::new_session_id;
 use amplihack_session::{CapturedOutput, ChildInput, ProcessOutput, RunEnd};
 
 use crate::cli::{AmpCli, CliSource, resolve_cli};
-use crate::error::{CliEnd, Error, Result, StderrTail};
+#[cfg(feature = "governed")]
+use crate::error::Error;
+use crate::error::{CliEnd, Result, StderrTail};
+#[cfg(feature = "governed")]
 use crate::governed::GovernedAuthority;
 use crate::options::Options;
-use crate::surface::{ExecutionSurface, SshSurface};
+use crate::surface::ExecutionSurface;
+#[cfg(feature = "ssh")]
+use crate::surface::SshSurface;
 
 /// Version of the SDK that the CLI is told.
 const SDK_VERSION: &str = concat!("rust-", env!("CARGO_PKG_VERSION"));
@@ -35,12 +42,18 @@ pub(crate) struct CliLaunch {
 
 enum CliLocation {
     Here(AmpCli),
-    There { ssh: SshSurface, program: PathBuf, base: Env },
+    #[cfg(feature = "ssh")]
+    There {
+        ssh: SshSurface,
+        program: PathBuf,
+        base: Env,
+    },
 }
 
 impl CliLaunch {
     /// Finds the CLI for `options`, which are checked. Starts nothing.
     pub(crate) fn new(options: &Options) -> Result<Self> {
+        #[cfg(feature = "governed")]
         if let Some(authority) = &options.governed_authority {
             return Self::from_authority(authority);
         }
@@ -61,6 +74,7 @@ impl CliLaunch {
                 };
                 CliLocation::Here(resolve_cli(path, &looked_in)?)
             }
+            #[cfg(feature = "ssh")]
             ExecutionSurface::Ssh(ssh) => CliLocation::There {
                 program: remote::find_ssh(ssh, &base)?,
                 ssh: ssh.clone(),
@@ -91,6 +105,7 @@ impl CliLaunch {
         Ok(Self { program, cwd: options.cwd.clone(), env, hidden: Vec::new(), governed: false })
     }
 
+    #[cfg(feature = "governed")]
     /// Command, directory and environment of an authority, and nothing else.
     fn from_authority(authority: &GovernedAuthority) -> Result<Self> {
         if !is_executable(&authority.command)
@@ -130,6 +145,7 @@ impl CliLaunch {
     pub(crate) fn local_program(&self) -> Option<&Path> {
         match &self.program {
             CliLocation::Here(cli) => Some(cli.leading.first().map_or(cli.program.as_path(), Path::new)),
+            #[cfg(feature = "ssh")]
             CliLocation::There { .. } => None,
         }
     }
@@ -158,6 +174,7 @@ impl CliLaunch {
                 }
                 Ok((command, stdin.map_or(ChildInput::Null, ChildInput::Bytes)))
             }
+            #[cfg(feature = "ssh")]
             CliLocation::There { ssh, program, base } => {
                 let mut command = Command::new(program);
                 command

@@ -8,11 +8,13 @@ use std::time::Duration;
 use amplihack_session::{
     ChildOutput, Deadlines, EndCause, ProcessOutput, RunError, RunSpec, run_blocking, run_to_end,
 };
+use tracing::Instrument;
 
 use crate::capability::CliFeature;
 use crate::error::{CliEnd, Error, Result};
 use crate::launch::CliLaunch;
 use crate::options::Options;
+use crate::setters::setters;
 
 pub(crate) use words::CommandWords;
 
@@ -37,6 +39,7 @@ const MOST: usize = 64 * 1024 * 1024;
 /// # Ok(()) }
 /// ```
 #[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
 pub struct AmpContext {
     /// Options that locate the CLI and say how it runs.
     pub options: Options,
@@ -44,6 +47,13 @@ pub struct AmpContext {
     pub timeout: Option<Duration>,
     /// Input that the command reads. Default: nothing, `/dev/null`.
     pub stdin: Option<Vec<u8>>,
+}
+
+setters! {
+    AmpContext {
+        some(Duration) with_timeout = timeout,
+        into(Vec<u8>) with_stdin = stdin,
+    }
 }
 
 impl From<Options> for AmpContext {
@@ -146,7 +156,7 @@ impl<T: Send + 'static> ManagementCall<T> {
     fn check_allowed(&self, amp: &AmpContext) -> Result<()> {
         if self.ungoverned
             && !amplihack_sys::sabotage::is_active("amp-governed-management")
-            && amp.options.governed_authority.is_some()
+            && amp.options.is_governed()
         {
             let message = "governed execution changes no permissions, MCP servers or their credentials; \
                  drop it or drop governed_authority";
@@ -173,7 +183,7 @@ impl<T: Send + 'static> ManagementCall<T> {
             stdout: ChildOutput::Head(MOST),
             stderr: ChildOutput::Tail(amp.options.max_stderr_buffer_bytes),
             deadlines: Deadlines { total: Some(timeout), ..Deadlines::default() },
-            grace: Duration::from_millis(amp.options.transport_headless_timeout_ms),
+            grace: amp.options.grace(),
             tag: launch.process_tag(),
             ..RunSpec::new(command)
         };
@@ -229,20 +239,28 @@ impl<T: Send + 'static> ManagementCall<T> {
 
     pub(crate) async fn run(mut self, amp: &AmpContext) -> Result<T> {
         self.check_allowed(amp)?;
+        let span = tracing::info_span!("amp_command", command = self.words.command_name());
         if let Some(work) = self.instead.take() {
-            let done = tokio::task::spawn_blocking(work).await;
+            let Ok(runtime) = tokio::runtime::Handle::try_current() else {
+                return Err(Error::TaskExit {
+                    what: format!("run `amp {}`", self.words.command_name()),
+                    message: "there is no tokio runtime; use the blocking form".to_owned(),
+                });
+            };
+            let done = runtime.spawn_blocking(move || span.in_scope(work)).await;
             return done.map_err(|error| Error::TaskExit {
                 what: format!("run `amp {}`", self.words.command_name()),
                 message: error.to_string(),
             })?;
         }
         let (launch, spec, timeout) = self.prepare_launch(amp)?;
-        let outcome = run_to_end(spec).await;
+        let outcome = run_to_end(spec).instrument(span).await;
         self.read_outcome(&launch, outcome, timeout)
     }
 
     pub(crate) fn run_blocking(mut self, amp: &AmpContext) -> Result<T> {
         self.check_allowed(amp)?;
+        let _entered = tracing::info_span!("amp_command", command = self.words.command_name()).entered();
         if let Some(work) = self.instead.take() {
             return work();
         }

@@ -9,6 +9,7 @@ use crate::capability::CliFeature;
 use crate::error::{Error, Result};
 use crate::manage::{AmpContext, CommandAnswer, CommandWords, ManagementCall, calls};
 use crate::mcp_config::{McpHttpServer, McpStdioServer};
+use crate::setters::setters;
 
 pub use server::{McpServer, ServerType};
 
@@ -61,6 +62,7 @@ impl NewServer {
 
 /// Registration of a client by [`oauth_login`]. Debug shows no secret.
 #[derive(Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct OauthLogin {
     /// The server's address.
     pub server_url: Option<String>,
@@ -76,6 +78,18 @@ pub struct OauthLogin {
     pub token_url: Option<String>,
     /// The CLI takes the secret only from its command line, where every user of the machine sees it. Default: false.
     pub allow_secret_in_argv: bool,
+}
+
+setters! {
+    OauthLogin {
+        into(String) with_server_url = server_url,
+        into(String) with_client_id = client_id,
+        into(String) with_client_secret = client_secret,
+        into(String) with_scopes = scopes,
+        into(String) with_auth_url = auth_url,
+        into(String) with_token_url = token_url,
+        plain(bool) with_allow_secret_in_argv = allow_secret_in_argv,
+    }
 }
 
 impl std::fmt::Debug for OauthLogin {
@@ -122,7 +136,7 @@ fn prepare_add(
     }
     let call =
         ManagementCall::new_text(add_words(name, server, workspace), &[CliFeature::Mcp]).refuse_governed();
-    if server.is_plain() || amp.options.governed_authority.is_some() {
+    if server.is_plain() || amp.options.is_governed() {
         return Ok(call);
     }
     let file = settings::settings_path(&amp.options, workspace)?;

@@ -6,9 +6,11 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value, json};
 
 use crate::error::{Error, Result};
+use crate::setters::setters;
 
 /// A server that is a program. Wire form: `{"command", "args"?, "env"?, "disabled"?}`.
 #[derive(Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct McpStdioServer {
     /// The program. Required, not blank.
     pub command: String,
@@ -20,8 +22,17 @@ pub struct McpStdioServer {
     pub disabled: bool,
 }
 
+setters! {
+    McpStdioServer {
+        list(String) with_args = args,
+        pairs with_env = env,
+        plain(bool) with_disabled = disabled,
+    }
+}
+
 /// A server behind an address. Wire form: `{"url", "headers"?, "transport"?, "disabled"?}`.
 #[derive(Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct McpHttpServer {
     /// The address. Required, not blank.
     pub url: String,
@@ -31,6 +42,14 @@ pub struct McpHttpServer {
     pub transport: Option<String>,
     /// Configured and not connected.
     pub disabled: bool,
+}
+
+setters! {
+    McpHttpServer {
+        pairs with_headers = headers,
+        into(String) with_transport = transport,
+        plain(bool) with_disabled = disabled,
+    }
 }
 
 /// The MCP servers of a run. They reach the CLI in a private file, never on a command line.

@@ -8,6 +8,7 @@ mod selection;
 use serde_json::Value;
 
 use crate::error::Error;
+use crate::setters::setters;
 
 pub use selection::{ModelSource, ResolutionSource, Selection};
 
@@ -75,6 +76,7 @@ impl From<ModelSelectionError> for Error {
 
 /// A model of a [`Registry`].
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct RegistryModel {
     /// The id that a command line would hold.
     pub id: String,
@@ -86,8 +88,17 @@ pub struct RegistryModel {
     pub efforts: Vec<String>,
 }
 
+setters! {
+    RegistryModel {
+        list(String) with_aliases = aliases,
+        into(String) with_family = family,
+        list(String) with_efforts = efforts,
+    }
+}
+
 /// The names that [`Registry::resolve`] tries, in this order: `explicit`, `environment`, the registry's default, `remote`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ModelRequest {
     /// Model that the caller asks for.
     pub explicit: Option<String>,
@@ -101,8 +112,19 @@ pub struct ModelRequest {
     pub allow_unknown: bool,
 }
 
+setters! {
+    ModelRequest {
+        into(String) with_explicit = explicit,
+        into(String) with_environment = environment,
+        into(String) with_remote = remote,
+        into(String) with_reasoning_effort = reasoning_effort,
+        plain(bool) with_allow_unknown = allow_unknown,
+    }
+}
+
 /// The models of one provider. Explicit data: there is no global registry.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Registry {
     /// Provider of the models.
     pub provider: String,
@@ -112,6 +134,13 @@ pub struct Registry {
     pub default: Option<String>,
     /// A name for this state of the list.
     pub catalog_version: Option<String>,
+}
+
+setters! {
+    Registry {
+        into(String) with_default = default,
+        into(String) with_catalog_version = catalog_version,
+    }
 }
 
 impl Registry {

@@ -1,5 +1,6 @@
 //! Everything that a run may be given.
 
+mod setters;
 mod validate;
 
 use std::collections::BTreeMap;
@@ -9,12 +10,14 @@ use amplihack_config::env::Env;
 use semver::Version;
 use serde_json::Value;
 
+#[cfg(feature = "governed")]
 use crate::governed::GovernedAuthority;
 use crate::mcp_config::McpConfig;
 use crate::model::Selection;
 use crate::rule::Permission;
 use crate::surface::ExecutionSurface;
 
+#[cfg(feature = "governed")]
 pub(crate) use validate::is_variable;
 
 /// Names of modes. The set is open: plugins bring their own.
@@ -91,7 +94,7 @@ impl From<String> for ContinueThread {
     }
 }
 
-/// Everything that a run may be given. Plain data: set what differs from [`Options::default`].
+/// Everything that a run may be given. Set what differs from [`Options::default`], with the setters or in the fields.
 ///
 /// Nothing of it is read from this process's environment but the base (see [`Options::base_env`]), and nothing of it reaches a command
 /// line that could be a secret. Checked before anything is started, see [`Options::validate`].
@@ -99,11 +102,12 @@ impl From<String> for ContinueThread {
 /// ```
 /// use amp_sdk::{Options, visibility};
 ///
-/// let options = Options { visibility: Some(visibility::PRIVATE.into()), ..Options::default() };
+/// let options = Options::default().with_visibility(visibility::PRIVATE);
 /// options.validate()?;
 /// # Ok::<(), amp_sdk::Error>(())
 /// ```
 #[derive(Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Options {
     /// Working directory of the CLI. Default: this process's; on another machine: the login directory there.
     pub cwd: Option<PathBuf>,
@@ -137,8 +141,9 @@ pub struct Options {
     pub toolbox: Option<PathBuf>,
     /// Directories of skills, separated by `:`.
     pub skills: Option<String>,
-    /// Permission rules, the first that matches decides. They take the place of those in the user's settings.
-    pub permissions: Vec<Permission>,
+    /// Permission rules, the first that matches decides. They take the place of those in the user's settings, also if there are none:
+    /// with an empty list the CLI goes by its own rules alone. Default: the user's.
+    pub permissions: Option<Vec<Permission>>,
     /// Globs over tools that are enabled at all. Default: those of the user's settings.
     pub enabled_tools: Option<Vec<String>>,
     /// Labels of the thread: at most 20, each 1 to 32 letters, digits and `-`, the first no `-`.
@@ -147,6 +152,14 @@ pub struct Options {
     pub features: Vec<String>,
     /// The title of a new thread, at most 256 characters.
     pub title: Option<String>,
+    /// Place where a new thread runs: `local`, `orb`, or `runner:ID`. Default: the CLI's own, here.
+    pub executor: Option<String>,
+    /// Directory of the runner in which a new thread runs, absolute; only with the executor `runner:ID`.
+    pub runner_dir: Option<PathBuf>,
+    /// Project of Amp's that a new thread runs on, only with the executor `orb`: `namespace/name`, `owner/repo` or an address.
+    pub project: Option<String>,
+    /// Files that are uploaded and added to the message, only with a remote executor. Relative to the CLI's directory.
+    pub attach: Vec<PathBuf>,
     /// Stream thinking blocks too. Default: false.
     pub thinking: bool,
     /// A run without tools. No CLI has it: always `unsupported_capability`.
@@ -158,16 +171,18 @@ pub struct Options {
     /// Machine on which the CLI runs. Default: this one.
     pub execution_surface: ExecutionSurface,
     /// Governed execution, see [`governed`](crate::governed).
+    #[cfg(feature = "governed")]
     pub governed_authority: Option<GovernedAuthority>,
     /// Milliseconds from the start to the first byte. Default: 30 000.
     pub startup_timeout_ms: u64,
     /// Milliseconds from one output to the next, before the run counts as stuck. Default: 300 000.
     pub stream_timeout_ms: u64,
-    /// Milliseconds for the whole run. Default: as long as it likes.
+    /// Milliseconds for the whole run, also while nobody polls it. Default: as long as it likes.
     pub run_deadline_ms: Option<u64>,
     /// Milliseconds that the CLI has to end by itself after its result or its standard output's end, before it is ended. Default: 2 000.
     pub linger_timeout_ms: u64,
-    /// Milliseconds that the CLI and its tools have to end after SIGTERM, before SIGKILL. Default: 5 000; after a result at most 250.
+    /// Milliseconds that the CLI and its tools have to end when a deadline has passed, or when they are interrupted: SIGINT comes at
+    /// once, SIGTERM after half of them, SIGKILL after all. Default: 5 000.
     pub transport_headless_timeout_ms: u64,
     /// Bytes of stderr that are kept, the last ones. Default: 262 144.
     pub max_stderr_buffer_bytes: usize,
@@ -183,6 +198,25 @@ pub struct Options {
     pub no_jetbrains: bool,
     /// Do not archive the thread after the run.
     pub no_archive_after_execute: bool,
+}
+
+impl Options {
+    /// Reports whether an authority materializes the run.
+    #[cfg_attr(
+        not(feature = "governed"),
+        expect(clippy::unused_self, reason = "there is no authority without the feature")
+    )]
+    pub(crate) const fn is_governed(&self) -> bool {
+        #[cfg(feature = "governed")]
+        return self.governed_authority.is_some();
+        #[cfg(not(feature = "governed"))]
+        false
+    }
+
+    /// The time from SIGINT to SIGTERM, and from there to SIGKILL: together what the option allows.
+    pub(crate) const fn grace(&self) -> std::time::Duration {
+        std::time::Duration::from_millis(self.transport_headless_timeout_ms.div_ceil(2))
+    }
 }
 
 impl Default for Options {
@@ -203,16 +237,21 @@ impl Default for Options {
             mcp_config: None,
             toolbox: None,
             skills: None,
-            permissions: Vec::new(),
+            permissions: None,
             enabled_tools: None,
             labels: Vec::new(),
             features: Vec::new(),
             title: None,
+            executor: None,
+            runner_dir: None,
+            project: None,
+            attach: Vec::new(),
             thinking: false,
             completion_only: false,
             output_schema: None,
             model_payload: None,
             execution_surface: ExecutionSurface::Local,
+            #[cfg(feature = "governed")]
             governed_authority: None,
             startup_timeout_ms: 30_000,
             stream_timeout_ms: 300_000,
@@ -253,9 +292,12 @@ impl std::fmt::Debug for Options {
             .field("enabled_tools", &self.enabled_tools)
             .field("labels", &self.labels)
             .field("features", &self.features)
+            .field("executor", &self.executor)
+            .field("project", &self.project)
+            .field("attach", &self.attach)
             .field("thinking", &self.thinking)
             .field("execution_surface", &self.execution_surface)
-            .field("governed_authority", &self.governed_authority)
+            .field("governed", &self.is_governed())
             .field("startup_timeout_ms", &self.startup_timeout_ms)
             .field("stream_timeout_ms", &self.stream_timeout_ms)
             .field("run_deadline_ms", &self.run_deadline_ms)
@@ -275,6 +317,6 @@ mod tests {
         assert_eq!((options.run_deadline_ms, options.linger_timeout_ms), (None, 2_000));
         assert_eq!((options.mode, options.visibility, options.continue_thread), (None, None, None));
         assert!(options.dangerously_allow_all.is_none() && !options.thinking && !options.strict);
-        assert!(options.env.is_empty() && options.permissions.is_empty() && options.labels.is_empty());
+        assert!(options.env.is_empty() && options.permissions.is_none() && options.labels.is_empty());
     }
 }

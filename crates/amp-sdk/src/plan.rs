@@ -11,7 +11,6 @@ use crate::capability::CliFeature;
 use crate::error::Result;
 use crate::launch::CliLaunch;
 use crate::options::{ContinueThread, Options, visibility};
-use crate::permissions::never_matches;
 use crate::prompt::AmpPrompt;
 use crate::settings;
 
@@ -58,7 +57,7 @@ impl std::fmt::Debug for RunPlan {
 /// # let amp = dir.path().join("amp");
 /// # std::fs::write(&amp, "").unwrap();
 /// # std::fs::set_permissions(&amp, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-/// let options = Options { mode: Some("high".into()), cli_path: Some(amp), ..Options::default() };
+/// let options = Options::default().with_mode("high").with_cli_path(amp);
 /// let plan = plan_run(&"What does this do?".into(), &options)?;
 /// assert_eq!(plan.argv, ["--execute", "--stream-json", "--mode", "high"]);
 /// # Ok::<(), amp_sdk::Error>(())
@@ -70,6 +69,7 @@ impl std::fmt::Debug for RunPlan {
 pub fn plan_run(prompt: &AmpPrompt, options: &Options) -> Result<RunPlan> {
     options.validate()?;
     prompt.validate()?;
+    options.check_input(prompt.is_json())?;
     let launch = CliLaunch::new(options)?;
     let contents = OverlayContents::new(options, launch.env())?;
     Ok(RunPlan {
@@ -129,6 +129,10 @@ pub(crate) fn cli_arguments(
         mcp_config: mcp.or_else(own_mcp),
         labels: &options.labels,
         features: &options.features,
+        executor: options.executor.as_deref(),
+        runner_dir: options.runner_dir.as_deref().map(AsRef::as_ref),
+        project: options.project.as_deref(),
+        attach: &options.attach,
         title: options.title.as_deref(),
         no_archive_after_execute: options.no_archive_after_execute,
         no_ide: options.no_ide,
@@ -149,10 +153,28 @@ fn visibility_word(options: &Options) -> Option<&str> {
 /// Returns warnings about options that have no effect, or not the one that they seem to have.
 pub(crate) fn option_warnings(options: &Options) -> Vec<String> {
     let mut warnings = Vec::new();
-    if options.dangerously_allow_all == Some(true) && !options.permissions.is_empty() {
+    if options.dangerously_allow_all == Some(true)
+        && options.permissions.as_ref().is_some_and(|rules| !rules.is_empty())
+    {
         warnings.push("permissions have no effect with dangerously_allow_all; drop one of them".to_owned());
     }
-    for (at, rule) in options.permissions.iter().enumerate() {
+    #[cfg(feature = "permissions")]
+    warnings.extend(void_patterns(options));
+    if visibility_word(options) != options.visibility.as_deref() {
+        warnings.push("visibility public is not known to the CLI any more; unlisted is asked for".to_owned());
+    }
+    if options.no_jetbrains {
+        warnings.push("no_jetbrains has no effect; the CLI has no such flag any more".to_owned());
+    }
+    warnings
+}
+
+/// Returns warnings about regular expressions that match nothing.
+#[cfg(feature = "permissions")]
+fn void_patterns(options: &Options) -> Vec<String> {
+    use crate::permissions::never_matches;
+    let mut warnings = Vec::new();
+    for (at, rule) in options.permissions.iter().flatten().enumerate() {
         for (key, pattern) in rule.matches.iter().flatten() {
             let patterns = pattern.as_array().map_or(std::slice::from_ref(pattern), Vec::as_slice);
             if patterns.iter().filter_map(Value::as_str).any(never_matches) {
@@ -161,12 +183,6 @@ pub(crate) fn option_warnings(options: &Options) -> Vec<String> {
                 ));
             }
         }
-    }
-    if visibility_word(options) != options.visibility.as_deref() {
-        warnings.push("visibility public is not known to the CLI any more; unlisted is asked for".to_owned());
-    }
-    if options.no_jetbrains {
-        warnings.push("no_jetbrains has no effect; the CLI has no such flag any more".to_owned());
     }
     warnings
 }

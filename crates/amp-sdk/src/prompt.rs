@@ -114,7 +114,7 @@ impl UserInputMessage {
         Value::Object(map)
     }
 
-    fn validate(&self, at: usize) -> Result<()> {
+    pub(crate) fn validate(&self, at: usize) -> Result<()> {
         if !self.content.iter().any(InputContent::has_content) {
             return Err(Error::EmptyPrompt);
         }
@@ -133,10 +133,25 @@ impl UserInputMessage {
     }
 }
 
+impl UserInputMessage {
+    /// The line that the CLI reads.
+    pub(crate) fn to_line(&self) -> String {
+        format!("{}\n", self.to_value())
+    }
+}
+
 impl AmpPrompt {
     /// Reports whether messages are sent as a stream of JSON.
     pub(crate) const fn is_json(&self) -> bool {
         matches!(self, Self::Messages(_))
+    }
+
+    /// Number of messages, each of which the CLI answers with a result.
+    pub(crate) const fn message_count(&self) -> usize {
+        match self {
+            Self::Text(_) => 1,
+            Self::Messages(messages) => messages.len(),
+        }
     }
 
     /// Refuses what says nothing.
@@ -164,11 +179,7 @@ impl AmpPrompt {
                 } else {
                     messages.len()
                 };
-                messages
-                    .iter()
-                    .take(few)
-                    .flat_map(|message| format!("{}\n", message.to_value()).into_bytes())
-                    .collect()
+                messages.iter().take(few).flat_map(|message| message.to_line().into_bytes()).collect()
             }
         }
     }

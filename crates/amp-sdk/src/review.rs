@@ -5,12 +5,14 @@ use std::time::Duration;
 
 use crate::capability::CliFeature;
 use crate::manage::{CommandWords, ManagementCall, calls};
+use crate::setters::setters;
 
 /// Time that a review may take.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_mins(5);
 
 /// The subject and manner of a [`review`](fn@review).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ReviewOptions {
     /// The changes in words, or a range of git. Default: what is not committed.
     pub diff: Option<String>,
@@ -32,6 +34,21 @@ pub struct ReviewOptions {
     pub summary_only: bool,
     /// Every tool runs without a question.
     pub dangerously_allow_all: bool,
+}
+
+setters! {
+    ReviewOptions {
+        into(String) with_diff = diff,
+        list(PathBuf) with_files = files,
+        into(String) with_instructions = instructions,
+        into(PathBuf) with_check_scope = check_scope,
+        list(String) with_check_filter = check_filter,
+        plain(bool) with_checks_only = checks_only,
+        plain(bool) with_json = json,
+        into(String) with_thinking = thinking,
+        plain(bool) with_summary_only = summary_only,
+        plain(bool) with_dangerously_allow_all = dangerously_allow_all,
+    }
 }
 
 calls! {

@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
 use crate::permissions::check_rules;
+use crate::setters::setters;
 
 /// The action for a call that a rule matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -74,6 +75,7 @@ pub struct Permission {
 
 /// Further fields of a rule, besides tool and action.
 #[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
 pub struct PermissionOptions {
     /// See [`Permission::matches`].
     pub matches: Option<Map<String, Value>>,
@@ -81,6 +83,14 @@ pub struct PermissionOptions {
     pub context: Option<String>,
     /// See [`Permission::to`].
     pub to: Option<String>,
+}
+
+setters! {
+    PermissionOptions {
+        some(Map<String, Value>) with_matches = matches,
+        into(String) with_context = context,
+        into(String) with_to = to,
+    }
 }
 
 /// Makes a rule, checked as the CLI checks it: `action` is one of the four words, `delegate` needs `to` and nothing else may have it,
@@ -91,8 +101,7 @@ pub struct PermissionOptions {
 ///
 /// let read = create_permission("Read", "allow", PermissionOptions::default())?;
 /// assert_eq!(read.to_value(), serde_json::json!({"tool": "Read", "action": "allow"}));
-/// let to = Some("bash -c".to_owned());
-/// create_permission("Bash", "delegate", PermissionOptions { to, ..Default::default() })?;
+/// create_permission("Bash", "delegate", PermissionOptions::default().with_to("bash -c"))?;
 /// # Ok::<(), amp_sdk::Error>(())
 /// ```
 ///

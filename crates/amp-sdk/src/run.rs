@@ -8,7 +8,7 @@ use crate::prompt::AmpPrompt;
 use crate::stream::execute;
 use crate::wire::{ErrorResultMessage, ResultMessage, StreamMessage};
 
-/// Runs Amp to its end and returns the text of its result, byte for byte.
+/// Runs Amp to its end and returns the text of its result, byte for byte; of several messages the last one's result.
 ///
 /// When it returns, the CLI has ended and nothing of it is left. Needs a tokio runtime; see [`blocking::run`](crate::blocking::run) for
 /// programs without one.
@@ -36,8 +36,10 @@ pub struct RunAnswer {
     pub warnings: Vec<String>,
     /// The end of the CLI process.
     pub end: CliEnd,
-    /// The result itself.
+    /// The result itself: of several messages the last one's.
     pub result: ResultMessage,
+    /// Results of the messages before the last, in their order; errors among them are warnings, too.
+    pub earlier: Vec<StreamMessage>,
 }
 
 /// [`run`] with the warnings, the end of the CLI and the whole result.
@@ -50,13 +52,14 @@ pub struct RunAnswer {
 /// `prompt_unread`: it answers another question.
 pub async fn run_to_answer(prompt: impl Into<AmpPrompt>, options: Options) -> Result<RunAnswer> {
     let mut messages = execute(prompt, options);
-    let mut last = None;
+    let mut results = Vec::new();
     while let Some(message) = messages.next().await {
         match message? {
-            message if message.is_final() => last = Some(message),
+            message if message.is_final() => results.push(message),
             _ => {}
         }
     }
+    let last = results.pop();
     let end = messages.end().cloned().unwrap_or_default();
     match last {
         Some(StreamMessage::Result(_)) if end.run.outcome() == RunOutcome::PromptUnread => {
@@ -72,13 +75,26 @@ pub async fn run_to_answer(prompt: impl Into<AmpPrompt>, options: Options) -> Re
                 Some(text) if amplihack_sys::sabotage::is_active("amp-run-text") => text.trim().to_owned(),
                 text => text.clone().unwrap_or_default(),
             },
-            warnings: messages.warnings().to_vec(),
+            warnings: [messages.warnings(), &earlier_errors(&results)].concat(),
             end,
             result,
+            earlier: results,
         }),
         Some(StreamMessage::ErrorResult(result)) => Err(result_error(&result, Box::new(end))),
         _ => Err(Error::NoResult { end: Box::new(end) }),
     }
+}
+
+/// Warnings about messages whose own result is an error.
+fn earlier_errors(results: &[StreamMessage]) -> Vec<String> {
+    let numbered = results.iter().enumerate();
+    let errors = numbered.filter_map(|(at, result)| match result {
+        StreamMessage::ErrorResult(error) => {
+            Some(format!("message {} ended in an error: {}", at + 1, error.message()))
+        }
+        _ => None,
+    });
+    errors.collect()
 }
 
 fn result_error(result: &ErrorResultMessage, end: Box<CliEnd>) -> Error {

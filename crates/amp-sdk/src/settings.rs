@@ -17,8 +17,8 @@ pub(crate) const LIMIT: u64 = 16 * 1024 * 1024;
 /// Returns the settings that the options put over the user's; empty if there are none.
 pub(crate) fn settings_overlay(options: &Options) -> Map<String, Value> {
     let mut map = Map::new();
-    if !options.permissions.is_empty() {
-        let rules = options.permissions.iter().map(crate::rule::Permission::to_value).collect();
+    if let Some(rules) = &options.permissions {
+        let rules = rules.iter().map(crate::rule::Permission::to_value).collect();
         let key = if amplihack_sys::sabotage::is_active("amp-rules-replace") {
             "amp.permissions.more"
         } else {

@@ -4,9 +4,11 @@ use std::path::PathBuf;
 
 use crate::capability::CliFeature;
 use crate::manage::{CommandWords, ManagementCall, calls};
+use crate::setters::setters;
 
 /// Options of the installation by [`add`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct SkillAddOptions {
     /// Into this directory.
     pub target: Option<PathBuf>,
@@ -16,6 +18,15 @@ pub struct SkillAddOptions {
     pub overwrite: bool,
     /// Under another name.
     pub name: Option<String>,
+}
+
+setters! {
+    SkillAddOptions {
+        into(PathBuf) with_target = target,
+        plain(bool) with_global = global,
+        plain(bool) with_overwrite = overwrite,
+        into(String) with_name = name,
+    }
 }
 
 calls! {

@@ -1,10 +1,13 @@
 //! Execution surface of the CLI: this machine, or another one through ssh.
 
+#[cfg(feature = "ssh")]
 use std::path::PathBuf;
 
 use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
+#[cfg(feature = "ssh")]
+use crate::setters::setters;
 
 /// The machine on which the CLI runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -14,11 +17,14 @@ pub enum ExecutionSurface {
     #[default]
     Local,
     /// On another machine. `amp` is looked up on its PATH; no local path of the CLI, and no local file, is forwarded.
+    #[cfg(feature = "ssh")]
     Ssh(SshSurface),
 }
 
+#[cfg(feature = "ssh")]
 /// Connection to another machine: the system's `ssh`, with the user's own configuration.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct SshSurface {
     /// Host name or alias of ssh's configuration. Required; no leading `-`.
     pub destination: String,
@@ -34,6 +40,18 @@ pub struct SshSurface {
     pub options: Vec<(String, String)>,
 }
 
+#[cfg(feature = "ssh")]
+setters! {
+    SshSurface {
+        into(String) with_user = user,
+        some(u16) with_port = port,
+        into(PathBuf) with_identity_file = identity_file,
+        into(PathBuf) with_ssh_path = ssh_path,
+        pairs with_options = options,
+    }
+}
+
+#[cfg(feature = "ssh")]
 impl SshSurface {
     /// Another machine by name.
     pub fn new(destination: impl Into<String>) -> Self {
@@ -52,7 +70,18 @@ impl ExecutionSurface {
     /// # Errors
     /// `invalid_configuration` for a destination, user, port or option that ssh would misread.
     pub fn validate(&self) -> Result<()> {
-        let Self::Ssh(ssh) = self else { return Ok(()) };
+        match self {
+            Self::Local => Ok(()),
+            #[cfg(feature = "ssh")]
+            Self::Ssh(ssh) => ssh.validate(),
+        }
+    }
+}
+
+#[cfg(feature = "ssh")]
+impl SshSurface {
+    fn validate(&self) -> Result<()> {
+        let ssh = self;
         let odd = |text: &str| {
             text.is_empty()
                 || text.starts_with('-')
@@ -93,14 +122,25 @@ impl TryFrom<Value> for ExecutionSurface {
             Some(Value::String(kind)) => kind,
             Some(_) => return Err(invalid_surface("surface_kind is not a string")),
         };
-        let options = match map.remove("transport_options") {
+        let given = match map.remove("transport_options") {
             None | Some(Value::Null) => Map::new(),
             Some(Value::Object(options)) => options,
             Some(_) => return Err(invalid_surface("transport_options is not an object")),
         };
+        // A map may come from a program that was written for another build: what this one lacks is named and never taken for local.
         let surface = match kind.as_str() {
             "local_subprocess" => Self::Local,
-            "ssh_exec" => Self::Ssh(read_ssh(options)?),
+            #[cfg(feature = "ssh")]
+            "ssh_exec" => Self::Ssh(read_ssh(given)?),
+            #[cfg(not(feature = "ssh"))]
+            "ssh_exec" => {
+                drop(given);
+                return Err(Error::unsupported_feature(
+                    "execution_surface ssh_exec",
+                    None,
+                    Some("build the SDK with its feature ssh"),
+                ));
+            }
             "guest_bridge" => {
                 return Err(Error::unsupported_feature(
                     "execution_surface guest_bridge",
@@ -119,6 +159,7 @@ impl TryFrom<Value> for ExecutionSurface {
     }
 }
 
+#[cfg(feature = "ssh")]
 fn read_ssh(mut map: Map<String, Value>) -> Result<SshSurface> {
     let port = match map.remove("port") {
         None | Some(Value::Null) => None,
@@ -154,7 +195,7 @@ fn read_ssh(mut map: Map<String, Value>) -> Result<SshSurface> {
     })
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "ssh"))]
 mod tests {
     use serde_json::json;
 

@@ -4,9 +4,11 @@ use std::path::Path;
 
 use crate::capability::CliFeature;
 use crate::manage::{CommandWords, ManagementCall, calls};
+use crate::setters::setters;
 
 /// Options of [`import`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct TaskImportOptions {
     /// Into this repository's tasks.
     pub repo: Option<String>,
@@ -14,6 +16,14 @@ pub struct TaskImportOptions {
     pub dry_run: bool,
     /// Also what is there already.
     pub force: bool,
+}
+
+setters! {
+    TaskImportOptions {
+        into(String) with_repo = repo,
+        plain(bool) with_dry_run = dry_run,
+        plain(bool) with_force = force,
+    }
 }
 
 calls! {

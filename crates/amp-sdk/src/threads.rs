@@ -7,11 +7,13 @@ use crate::capability::CliFeature;
 use crate::error::Result;
 use crate::manage::{CommandAnswer, CommandWords, ManagementCall, calls};
 use crate::options::visibility;
+use crate::setters::setters;
 
 pub use summary::ThreadSummary;
 
 /// The threads that [`list`](fn@list) returns. Newest first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ThreadListOptions {
     /// At most so many.
     pub limit: Option<u64>,
@@ -21,8 +23,17 @@ pub struct ThreadListOptions {
     pub include_archived: bool,
 }
 
+setters! {
+    ThreadListOptions {
+        some(u64) with_limit = limit,
+        some(u64) with_offset = offset,
+        plain(bool) with_include_archived = include_archived,
+    }
+}
+
 /// Range and form of the answer of [`search`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ThreadSearchOptions {
     /// At most so many.
     pub limit: Option<u64>,
@@ -32,13 +43,29 @@ pub struct ThreadSearchOptions {
     pub json: bool,
 }
 
+setters! {
+    ThreadSearchOptions {
+        some(u64) with_limit = limit,
+        some(u64) with_offset = offset,
+        plain(bool) with_json = json,
+    }
+}
+
 /// With whom [`share`] shares.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ThreadShareOptions {
     /// See [`visibility`].
     pub visibility: Option<String>,
     /// With Amp's support too; older CLIs only.
     pub support: Option<SupportMessage>,
+}
+
+setters! {
+    ThreadShareOptions {
+        into(String) with_visibility = visibility,
+        some(SupportMessage) with_support = support,
+    }
 }
 
 /// The message for Amp's support.
@@ -53,6 +80,7 @@ pub enum SupportMessage {
 
 /// The subject of a [`handoff`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ThreadHandoff {
     /// Purpose of the new thread.
     pub goal: Option<String>,
@@ -62,8 +90,17 @@ pub struct ThreadHandoff {
     pub input: Option<String>,
 }
 
+setters! {
+    ThreadHandoff {
+        into(String) with_goal = goal,
+        plain(bool) with_print = print,
+        into(String) with_input = input,
+    }
+}
+
 /// Timing and display of a [`replay`]; older CLIs only.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ThreadReplayOptions {
     /// Words a minute.
     pub wpm: Option<u64>,
@@ -77,6 +114,17 @@ pub struct ThreadReplayOptions {
     pub exit_delay: Option<u64>,
     /// No indicator.
     pub no_indicator: bool,
+}
+
+setters! {
+    ThreadReplayOptions {
+        some(u64) with_wpm = wpm,
+        plain(bool) with_no_typing = no_typing,
+        some(u64) with_message_delay = message_delay,
+        some(u64) with_tool_progress_delay = tool_progress_delay,
+        some(u64) with_exit_delay = exit_delay,
+        plain(bool) with_no_indicator = no_indicator,
+    }
 }
 
 /// The word for the CLI, and what it needs of it. Current CLIs have no `public`: they call it `unlisted`.

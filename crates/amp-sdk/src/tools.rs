@@ -4,9 +4,11 @@ use serde_json::Value;
 
 use crate::capability::CliFeature;
 use crate::manage::{CommandWords, ManagementCall, calls};
+use crate::setters::setters;
 
 /// The tools that [`list`](fn@list) and [`show`] return, and the form of the answer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ToolViewOptions {
     /// As JSON.
     pub json: bool,
@@ -14,8 +16,16 @@ pub struct ToolViewOptions {
     pub mode: Option<String>,
 }
 
+setters! {
+    ToolViewOptions {
+        plain(bool) with_json = json,
+        into(String) with_mode = mode,
+    }
+}
+
 /// Arguments and output of a tool call by [`run`]; older CLIs only.
 #[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
 pub struct ToolRunOptions {
     /// Only this field of the result.
     pub only: Option<String>,
@@ -25,6 +35,15 @@ pub struct ToolRunOptions {
     pub args: Vec<(String, Value)>,
     /// Input that the tool reads.
     pub input: Option<String>,
+}
+
+setters! {
+    ToolRunOptions {
+        into(String) with_only = only,
+        plain(bool) with_stream = stream,
+        plain(Vec<(String, Value)>) with_args = args,
+        into(String) with_input = input,
+    }
 }
 
 fn add_view_flags(words: CommandWords, view: &ToolViewOptions) -> CommandWords {

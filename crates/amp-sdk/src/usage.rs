@@ -2,9 +2,11 @@
 
 use crate::capability::CliFeature;
 use crate::manage::{CommandWords, ManagementCall, calls};
+use crate::setters::setters;
 
 /// The span and detail of the usage.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct UsageRange {
     /// By credit, token and thread.
     pub details: bool,
@@ -12,6 +14,14 @@ pub struct UsageRange {
     pub start: Option<String>,
     /// Up to here: RFC 3339.
     pub end: Option<String>,
+}
+
+setters! {
+    UsageRange {
+        plain(bool) with_details = details,
+        into(String) with_start = start,
+        into(String) with_end = end,
+    }
 }
 
 calls! {

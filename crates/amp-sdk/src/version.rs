@@ -81,3 +81,16 @@ pub async fn probe_version(options: &Options) -> Result<Version> {
     }
     Ok(version)
 }
+
+/// The blocking form.
+pub mod blocking {
+    use super::{Options, Result, Version};
+
+    /// [`probe_version`](super::probe_version), blocking. May be called from anywhere.
+    ///
+    /// # Errors
+    /// Those of [`probe_version`](super::probe_version), and `task_exit` if no thread or runtime can be had.
+    pub fn probe_version(options: &Options) -> Result<Version> {
+        crate::blocking::on_a_thread("ask the CLI for its version", || super::probe_version(options))?
+    }
+}

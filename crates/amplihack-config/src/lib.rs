@@ -5,15 +5,18 @@
 //! prompt takes. [`git`] and [`secret`] are about what an environment may hold: another repository, and a key; [`repository`] is about where a directory stands.
 
 pub mod agent_binary;
+#[cfg(feature = "files")]
 pub mod edited_toml;
 pub mod env;
 pub mod git;
 pub mod launcher_context;
+#[cfg(feature = "files")]
 mod layered;
 pub mod prompt_delivery;
 pub mod repository;
 pub mod secret;
 
+#[cfg(feature = "files")]
 pub use layered::{
     ConfigEntry, ConfigError, ConfigKey, ConfigLayer, ConfigOrigin, ConfigOverride, ConfigSetting,
     ConfigValue, ConfigValueKind, ConfigWarning, IgnoredSetting, KEYS, LayeredConfig, REPOSITORY_FILE,

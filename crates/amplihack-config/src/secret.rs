@@ -1,46 +1,15 @@
 //! Secrets as types, and the names of variables that hold secrets.
 
-use std::ffi::OsStr;
-use std::fmt;
+#[cfg(feature = "files")]
+mod text;
 
-use secrecy::{ExposeSecret, SecretString};
+use std::ffi::OsStr;
+
+#[cfg(feature = "files")]
+pub use text::Secret;
 
 /// Text in the place of a secret.
 pub const REDACTED: &str = "[redacted]";
-
-/// A text that must not be seen: Debug and Display show [`REDACTED`], the memory is overwritten on drop.
-#[derive(Clone)]
-pub struct Secret(SecretString);
-
-impl Secret {
-    /// Takes `text` as a secret.
-    pub fn new(text: impl Into<String>) -> Self {
-        Self(SecretString::from(text.into()))
-    }
-
-    /// The secret itself. For the one place that hands it on, never for a message.
-    pub fn expose(&self) -> &str {
-        self.0.expose_secret()
-    }
-}
-
-impl fmt::Debug for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(REDACTED)
-    }
-}
-
-impl fmt::Display for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(REDACTED)
-    }
-}
-
-impl From<String> for Secret {
-    fn from(text: String) -> Self {
-        Self::new(text)
-    }
-}
 
 /// Words that make a name a secret's if they are a whole word of it.
 const WORDS: &[&str] =

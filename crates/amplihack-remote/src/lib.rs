@@ -49,5 +49,5 @@ pub use size::{UnknownSize, VMSize};
 pub use transport::{LocalRunner, SshDestination, SshRunner};
 
 #[cfg(doctest)]
-#[doc = include_str!("../../../docs/remote/api.md")]
+#[doc = include_str!("../guides/api.md")]
 mod guide {}

@@ -45,8 +45,10 @@ pub fn run_blocking(spec: RunSpec) -> Result<ProcessOutput, RunError> {
 /// # Errors
 /// The system's error, if no thread or runtime can be had.
 pub fn block_on_thread<T: Send, F: Future<Output = T>>(make: impl FnOnce() -> F + Send) -> io::Result<T> {
+    // What happens on the thread belongs to whoever waits for it.
+    let outer = tracing::Span::current();
     std::thread::scope(|scope| {
-        let work = || Ok(build_runtime()?.block_on(make()));
+        let work = || outer.in_scope(|| Ok(build_runtime()?.block_on(make())));
         let thread = std::thread::Builder::new().name("amplihack-run".into()).spawn_scoped(scope, work)?;
         thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })

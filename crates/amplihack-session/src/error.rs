@@ -20,6 +20,12 @@ pub enum RunError {
         /// Error that the system reported.
         source: io::Error,
     },
+    /// The run was polled where no tokio runtime is, or one without I/O or time.
+    #[error("watch {}: there is no tokio runtime with I/O and time; poll it within one, or use the blocking form", program.display())]
+    NoRuntime {
+        /// The program that was to be watched.
+        program: OsString,
+    },
     /// A system call that the watching needs failed.
     #[error("watch {}: {what}: {source}; check the limits of open files and processes (ulimit -n, ulimit -u)", program.display())]
     Watch {
@@ -75,6 +81,7 @@ impl ErrorExplanation for RunError {
     fn kind(&self) -> &'static str {
         match self {
             Self::Spawn { .. } => "spawn_failed",
+            Self::NoRuntime { .. } => "no_runtime",
             Self::Watch { .. } => "watch_failed",
             Self::Journal(log) => log.kind(),
             Self::Lost => "run_lost",
@@ -85,7 +92,11 @@ impl ErrorExplanation for RunError {
     fn exit_kind(&self) -> ExitKind {
         match self {
             Self::Spawn { source, .. } if source.kind() == io::ErrorKind::NotFound => ExitKind::NotFound,
-            Self::Spawn { .. } | Self::Watch { .. } | Self::Journal(_) | Self::Lost => ExitKind::Failed,
+            Self::Spawn { .. }
+            | Self::NoRuntime { .. }
+            | Self::Watch { .. }
+            | Self::Journal(_)
+            | Self::Lost => ExitKind::Failed,
             Self::TimedOut { .. } => ExitKind::Budget,
         }
     }

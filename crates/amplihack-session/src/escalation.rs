@@ -50,6 +50,8 @@ pub enum EscalationInput {
     Signal(Signal),
     /// The child wrote something.
     Output,
+    /// True: the child has answered all it was asked, and waits for more; its silence is no stall. False: it was asked again.
+    Waits(bool),
     /// The child says that it is done: nothing more is expected of it but its end.
     Over,
     /// The child took that back: it works on.
@@ -125,6 +127,8 @@ pub struct EscalationMachine {
     deadlines: Deadlines,
     started: Instant,
     last_output: Option<Instant>,
+    /// Time from which an answer is expected; `None`: the child waits for input.
+    asked: Option<Instant>,
     /// Time at which the child reported that it is done.
     over: Option<Instant>,
     phase: EscalationPhase,
@@ -144,6 +148,7 @@ impl EscalationMachine {
             deadlines,
             started: now,
             last_output: None,
+            asked: Some(now),
             over: None,
             phase: EscalationPhase::Running,
             cause: EndCause::Ended,
@@ -166,6 +171,20 @@ impl EscalationMachine {
             EndCause::Deadline(DeadlineKind::Total) => self.deadlines.total,
             _ => None,
         }
+    }
+
+    /// Reports whether the child runs, and may.
+    pub(crate) fn is_running(&self) -> bool {
+        self.phase == EscalationPhase::Running
+    }
+
+    /// Reports whether time leads to a signal.
+    pub(crate) fn may_be_ended(&self) -> bool {
+        matches!(
+            self.phase,
+            EscalationPhase::Running
+                | EscalationPhase::Ending { step: EndingStep::Asked | EndingStep::Term, .. }
+        )
     }
 
     /// Latest time to come back. `None`: there is nothing that time alone would change.
@@ -192,6 +211,10 @@ impl EscalationMachine {
                 self.last_output = Some(now);
                 Vec::new()
             }
+            EscalationInput::Waits(waits) => {
+                self.asked = (!waits).then(|| self.asked.unwrap_or(now));
+                Vec::new()
+            }
             EscalationInput::Over => {
                 self.over.get_or_insert(now);
                 Vec::new()
@@ -211,14 +234,16 @@ impl EscalationMachine {
     /// is done, only its end is waited for.
     fn next_deadline(&self) -> Option<(Instant, EndCause)> {
         let Deadlines { startup, idle, total } = self.deadlines;
-        let startup = startup.filter(|_| self.last_output.is_none() && self.over.is_none());
-        let idle = idle.filter(|_| self.over.is_none());
-        let idle_from = self.last_output.unwrap_or(self.started);
+        let answers = self.over.is_none() && self.asked.is_some();
+        let startup = startup.filter(|_| self.last_output.is_none() && answers);
+        let idle = idle.filter(|_| answers);
+        let asked = self.asked.unwrap_or(self.started);
+        let idle_from = self.last_output.map_or(asked, |output| output.max(asked));
         let after = |from: Instant, wait: Option<Duration>, why| {
             wait.and_then(|wait| from.checked_add(wait)).map(|at| (at, why))
         };
         [
-            after(self.started, startup, EndCause::Deadline(DeadlineKind::Startup)),
+            after(asked, startup, EndCause::Deadline(DeadlineKind::Startup)),
             after(idle_from, idle, EndCause::Deadline(DeadlineKind::Idle)),
             after(self.started, total, EndCause::Deadline(DeadlineKind::Total)),
             // One that goes on after its word is not done yet.

@@ -52,6 +52,25 @@ fn a_child_that_ends_alone_is_done_without_a_signal() {
 }
 
 #[test]
+fn a_child_that_waits_for_input_is_not_silent_and_is_held_to_its_deadlines_again_once_it_is_asked() {
+    let short = Some(Duration::from_secs(1));
+    let mut run = Script::new(TerminalMode::Detached, Deadlines { startup: short, idle: short, total: None });
+    let began = run.now;
+    assert_eq!(run.machine.next_wake(), Some(began + Duration::from_secs(1)));
+    run.feed(EscalationInput::Waits(true));
+    assert_eq!(run.machine.next_wake(), None);
+    run.now += Duration::from_mins(1);
+    run.feed(EscalationInput::Waits(false));
+    // Being asked once more puts nothing off.
+    let asked = run.now;
+    run.now += Duration::from_millis(500);
+    run.feed(EscalationInput::Waits(false));
+    assert_eq!(run.machine.next_wake(), Some(asked + Duration::from_secs(1)));
+    assert_eq!(run.wake(), send(SignalTarget::Group, Signal::INT));
+    assert_eq!(run.machine.cause(), EndCause::Deadline(DeadlineKind::Startup));
+}
+
+#[test]
 fn background_processes_get_a_moment_then_term_then_kill() {
     let mut run = Script::detached();
     run.feed(EscalationInput::Drained);

@@ -29,6 +29,7 @@ mod spec;
 pub mod step;
 mod stopper;
 mod stream;
+mod timekeeper;
 mod tree;
 
 pub use amplihack_agent::event::RunOutcome;
@@ -39,7 +40,7 @@ pub use escalation::{EscalationAction, EscalationGraces, EscalationInput, Escala
 pub use journal::{Journal, RunRecord};
 pub use output::{CapturedOutput, DeadlineKind, EndCause, NamedProcess, ProcessOutput};
 pub use report::RunReport;
-pub use run::{AgentRun, run_to_end};
+pub use run::{AgentRun, RunStep, run_to_end};
 pub use run_end::{EndEvidence, GuardDenials, RunEnd, describe_duration};
 pub use signals::{InterruptSignals, InterruptStream};
 pub use spec::{ChildInput, ChildOutput, Deadlines, RunSpec, SESSION_ID, TerminalMode};

@@ -2,6 +2,7 @@
 
 use std::io::{self, Write as _};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::sync::{Arc, Weak};
 
 use rustix::buffer::spare_capacity;
 use rustix::fs::{Mode, OFlags};
@@ -21,6 +22,8 @@ const LARGEST_PIPE: usize = 1024 * 1024;
 pub(crate) struct StdinFeed {
     open: Option<(pipe::Sender, Vec<u8>)>,
     written: usize,
+    /// More may come: the pipe stays open when all is written.
+    more: bool,
     /// Bytes that were never read, once that is known.
     unread: u64,
     /// The other end of a pipe that holds all bytes by now. It keeps the pipe, so that what the child leaves in it can be counted.
@@ -30,21 +33,68 @@ pub(crate) struct StdinFeed {
 impl StdinFeed {
     /// A feed of nothing.
     pub(crate) fn new_closed() -> Self {
-        Self { open: None, written: 0, unread: 0, held: None }
+        Self { open: None, written: 0, more: false, unread: 0, held: None }
     }
 
-    pub(crate) fn new(stdin: impl Into<OwnedFd>, mut bytes: Vec<u8>) -> io::Result<Self> {
+    /// A feed of `bytes`; with `more` also of those that are added until it is closed.
+    pub(crate) fn new(stdin: impl Into<OwnedFd>, mut bytes: Vec<u8>, more: bool) -> io::Result<Self> {
         if amplihack_sys::sabotage::is_active("delivery-stdin-complete") {
             bytes.truncate(CHUNK);
         }
         let pipe = pipe::Sender::from_owned_fd(stdin.into())?;
-        Ok(Self { open: (!bytes.is_empty()).then_some((pipe, bytes)), ..Self::new_closed() })
+        let open = (more || !bytes.is_empty()).then_some((pipe, bytes));
+        Ok(Self { open, more, ..Self::new_closed() })
+    }
+
+    /// Adds bytes behind those that wait. A child that has closed its stdin leaves them unread.
+    pub(crate) fn add_bytes(&mut self, bytes: &[u8]) {
+        match &mut self.open {
+            Some((_, waiting)) => waiting.extend_from_slice(bytes),
+            None => self.unread += bytes.len() as u64,
+        }
+    }
+
+    /// Closes the feed once all is written.
+    pub(crate) fn close_when_written(&mut self) {
+        self.more = false;
+        self.finish_written();
+    }
+
+    /// Reports whether nothing waits to be written.
+    pub(crate) fn is_written(&self) -> bool {
+        self.open.as_ref().is_none_or(|(_, bytes)| self.written >= bytes.len())
+    }
+
+    /// Reports whether the child may still be given bytes.
+    pub(crate) fn is_open(&self) -> bool {
+        self.more && self.open.is_some()
+    }
+
+    /// Makes room for more when all is written, or closes the pipe.
+    fn finish_written(&mut self) {
+        let Some((pipe, bytes)) = &mut self.open else { return };
+        if self.written < bytes.len() {
+            return;
+        }
+        if self.more {
+            bytes.clear();
+            self.written = 0;
+            return;
+        }
+        self.held = reader_of(pipe);
+        if amplihack_sys::sabotage::is_active("delivery-stdin-closed") {
+            std::mem::forget(self.open.take());
+        }
+        self.open = None;
     }
 
     /// Writes some bytes as soon as there is room. Cancel-safe. Never returns when closed.
     pub(crate) async fn write_some(&mut self) {
         let Some((pipe, bytes)) = &self.open else { return std::future::pending().await };
         let rest = bytes.get(self.written..).unwrap_or_default();
+        if rest.is_empty() {
+            return std::future::pending().await;
+        }
         let result = match pipe.writable().await {
             Ok(()) => pipe.try_write(rest),
             Err(error) => Err(error),
@@ -59,13 +109,7 @@ impl StdinFeed {
                 return;
             }
         }
-        if self.written >= bytes.len() {
-            self.held = reader_of(pipe);
-            if amplihack_sys::sabotage::is_active("delivery-stdin-closed") {
-                std::mem::forget(self.open.take());
-            }
-            self.open = None;
-        }
+        self.finish_written();
     }
 
     /// Bytes that nobody read, of a run that has ended.
@@ -97,7 +141,7 @@ fn reader_of(pipe: &pipe::Sender) -> Option<OwnedFd> {
 
 /// Tap of a single captured output.
 pub(crate) struct OutputTap {
-    pipe: Option<pipe::Receiver>,
+    pipe: Option<Arc<pipe::Receiver>>,
     /// Buffer for bytes that are not kept as they come.
     buffer: Vec<u8>,
     kept: KeptOutput,
@@ -120,12 +164,17 @@ impl OutputTap {
     }
 
     pub(crate) fn new(pipe: impl Into<OwnedFd>, output: ChildOutput) -> io::Result<Self> {
-        let pipe = Some(pipe::Receiver::from_owned_fd(pipe.into())?);
+        let pipe = Some(Arc::new(pipe::Receiver::from_owned_fd(pipe.into())?));
         Ok(Self { pipe, kept: KeptOutput::new(output), ..Self::new_closed() })
     }
 
     pub(crate) fn is_open(&self) -> bool {
         self.pipe.is_some()
+    }
+
+    /// The pipe, for whoever looks whether something waits in it.
+    pub(crate) fn watch_pipe(&self) -> Weak<pipe::Receiver> {
+        self.pipe.as_ref().map_or_else(Weak::new, Arc::downgrade)
     }
 
     /// Takes what there is as soon as there is something; says whether there was. Cancel-safe. Never returns when closed.

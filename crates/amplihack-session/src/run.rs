@@ -4,11 +4,13 @@ use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::time::Instant;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::{Duration, Instant};
 
 use amplihack_sys::{self as sys, ProcessExit, SavedTerminal, Signal};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
+use tokio::runtime::Handle;
 
 use crate::error::RunError;
 use crate::escalation::{
@@ -21,6 +23,7 @@ use crate::signals::{RunListener, SignalNotice};
 use crate::spawner::{self, ChildStart};
 use crate::spec::{ChildInput, ChildOutput, Deadlines, RunSpec, TerminalMode};
 use crate::stopper::RunStopper;
+use crate::timekeeper::CoreHandle;
 use crate::tree::{ProcessTree, TreeMembers};
 
 /// A child that runs, with all that comes of it. Dropping it kills them.
@@ -28,9 +31,10 @@ use crate::tree::{ProcessTree, TreeMembers};
 /// Needs a tokio runtime with I/O and time enabled; a current-thread one is enough, and no task is spawned on it.
 pub struct AgentRun {
     program: OsString,
-    tree: ProcessTree,
+    core: CoreHandle,
+    pid: u32,
+    start_time: u64,
     child: AsyncFd<OwnedFd>,
-    machine: EscalationMachine,
     terminal: TerminalMode,
     subreaper: bool,
     feed: StdinFeed,
@@ -57,6 +61,18 @@ pub async fn run_to_end(spec: RunSpec) -> Result<ProcessOutput, RunError> {
     AgentRun::start(spec).await?.wait().await
 }
 
+/// Step of a run that its owner takes part in.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum RunStep<'a> {
+    /// Bytes of a streamed stdout.
+    Output(&'a [u8]),
+    /// All input so far is written, or the child has closed its stdin.
+    Fed,
+    /// The run has ended.
+    Over,
+}
+
 /// Event that the run waits for.
 enum RunEvent {
     Exited(ProcessExit),
@@ -76,6 +92,9 @@ impl AgentRun {
     /// opened.
     pub async fn start(mut spec: RunSpec) -> Result<Self, RunError> {
         let program = spec.command.get_program().to_os_string();
+        if Handle::try_current().is_err() {
+            return Err(RunError::NoRuntime { program });
+        }
         let streams = spec.take_streams();
         let listens = spec.has_captured_output();
         if spec.subreaper {
@@ -99,11 +118,18 @@ impl AgentRun {
         let pidfd = sys::open_pidfd(kid.pid, kid.start_time);
         // From here on, an early return kills.
         let tree = ProcessTree::new(kid, &spec.tag, spec.terminal, spec.subreaper);
-        let child = pidfd
-            .and_then(watch_descriptor)
+        let pidfd = pidfd.map_err(RunError::watch_error(&program, "open its descriptor"))?;
+        // The first of the run's descriptors that the runtime sees: one without I/O or time panics.
+        let watched = catch_unwind(AssertUnwindSafe(|| {
+            drop(tokio::time::sleep(Duration::ZERO));
+            watch_descriptor(pidfd)
+        }));
+        let child = watched
+            .map_err(|_| RunError::NoRuntime { program: program.clone() })?
             .map_err(RunError::watch_error(&program, "open its descriptor"))?;
         let feed = match (stdin, spec.stdin) {
-            (Some(stdin), ChildInput::Bytes(bytes)) => StdinFeed::new(stdin, bytes),
+            (Some(stdin), ChildInput::Bytes(bytes)) => StdinFeed::new(stdin, bytes, false),
+            (Some(stdin), ChildInput::Open(bytes)) => StdinFeed::new(stdin, bytes, true),
             _ => Ok(StdinFeed::new_closed()),
         };
         let deadlines = if listens {
@@ -119,15 +145,20 @@ impl AgentRun {
             // Asks for nothing as long as the child runs.
             drop(machine.take_input(now, Told::Drained));
         }
+        let stdout =
+            open_tap(stdout, spec.stdout).map_err(RunError::watch_error(&program, "open its stdout"))?;
+        let (pid, start_time) = tree.owned_child().map_or((0, 0), |kid| (kid.pid, kid.start_time));
+        let core = CoreHandle::new(machine, tree, stdout.watch_pipe(), spec.timekeeper)
+            .map_err(RunError::watch_error(&program, "have a thread that keeps its time"))?;
         Ok(Self {
-            tree,
+            core,
+            pid,
+            start_time,
             child,
-            machine,
             terminal: spec.terminal,
             subreaper: spec.subreaper,
             feed: feed.map_err(RunError::watch_error(&program, "open its stdin"))?,
-            stdout: open_tap(stdout, spec.stdout)
-                .map_err(RunError::watch_error(&program, "open its stdout"))?,
+            stdout,
             stderr: open_tap(stderr, spec.stderr)
                 .map_err(RunError::watch_error(&program, "open its stderr"))?,
             listener,
@@ -144,12 +175,12 @@ impl AgentRun {
 
     /// The child's process id.
     pub fn pid(&self) -> u32 {
-        self.tree.owned_child().map_or(0, |kid| kid.pid)
+        self.pid
     }
 
     /// Start time of the child, in clock ticks from boot: with its id, its name for other processes.
     pub fn start_time(&self) -> u64 {
-        self.tree.owned_child().map_or(0, |kid| kid.start_time)
+        self.start_time
     }
 
     /// Waits for the end of an agent's run whose output passes through, and takes its exit as the end. Also
@@ -175,6 +206,9 @@ impl AgentRun {
 
     /// Waits for what happens next, and takes it in. True when the run is over. Cancel-safe.
     async fn handle_next(&mut self) -> Result<bool, RunError> {
+        if Handle::try_current().is_err() {
+            return Err(RunError::NoRuntime { program: self.program.clone() });
+        }
         let event = self.next_event().await;
         event
             .and_then(|event| self.handle_event(&event))
@@ -193,6 +227,49 @@ impl AgentRun {
             }
         }
         Ok(None)
+    }
+
+    /// Waits for the next step of a run with an open input ([`ChildInput::Open`]) and a streamed stdout. Cancel-safe.
+    ///
+    /// # Errors
+    /// Those of [`AgentRun::next_chunk`].
+    pub async fn next_step(&mut self) -> Result<RunStep<'_>, RunError> {
+        loop {
+            let was_written = self.feed.is_written();
+            if self.handle_next().await? {
+                return Ok(RunStep::Over);
+            }
+            if self.stdout.has_bytes() {
+                return Ok(RunStep::Output(self.stdout.give_bytes()));
+            }
+            if !was_written && self.feed.is_written() {
+                return Ok(RunStep::Fed);
+            }
+        }
+    }
+
+    /// Adds bytes to an open input ([`ChildInput::Open`]). They are written as the run is polled.
+    pub fn write_input(&mut self, bytes: &[u8]) {
+        self.feed.add_bytes(bytes);
+    }
+
+    /// Closes an open input, once all of it is written.
+    pub fn close_input(&mut self) {
+        self.feed.close_when_written();
+    }
+
+    /// Reports whether an open input has room: all of it is written, and the child still reads.
+    pub fn takes_input(&self) -> bool {
+        self.feed.is_open() && self.feed.is_written()
+    }
+
+    /// Sets whether the child waits for input: it has answered all it was asked, and its silence is no stall.
+    ///
+    /// # Errors
+    /// [`RunError::Watch`] if the processes of the run cannot be seen or signalled.
+    pub fn await_input(&mut self, waits: bool) -> Result<(), RunError> {
+        let told = self.tell_machine(Told::Waits(waits));
+        told.map(drop).map_err(RunError::watch_error(&self.program, "see its processes"))
     }
 
     /// The child says that it is done. If it does not end soon, it is ended.
@@ -223,7 +300,7 @@ impl AgentRun {
     }
 
     async fn next_event(&mut self) -> io::Result<RunEvent> {
-        let wake = self.machine.next_wake();
+        let wake = self.core.lock().machine.next_wake();
         let woken = async {
             match wake {
                 Some(at) => tokio::time::sleep_until(at.into()).await,
@@ -256,7 +333,7 @@ impl AgentRun {
             RunEvent::Fed | RunEvent::Output { .. } => Ok(false),
             RunEvent::Noticed(SignalNotice::End(signal)) => self.tell_machine(Told::Signal(signal)),
             RunEvent::Noticed(SignalNotice::Continued) => {
-                self.tree.send(SignalTarget::Child, Signal::CONT)?;
+                self.send_signal(SignalTarget::Child, Signal::CONT)?;
                 Ok(false)
             }
             RunEvent::Noticed(SignalNotice::Child) => {
@@ -275,6 +352,12 @@ impl AgentRun {
                 self.tell_machine(Told::Members(members))
             }
             RunEvent::Woke => {
+                // One that had ended by then was in time, whoever saw it late.
+                if self.exit.is_none()
+                    && let Some(exit) = sys::child_exit(self.child.get_ref())?
+                {
+                    return self.handle_event(&RunEvent::Exited(exit));
+                }
                 // A reader who came back late finds what the child wrote meanwhile: that was no silence.
                 let spoke = self.stdout.read_ready() && self.tell_machine(Told::Output)?;
                 Ok(spoke || self.tell_machine(Told::Tick)?)
@@ -286,11 +369,16 @@ impl AgentRun {
     fn tell_machine(&mut self, input: Told) -> io::Result<bool> {
         let mut inputs = VecDeque::from([input]);
         while let Some(input) = inputs.pop_front() {
-            for action in self.machine.take_input(Instant::now(), input) {
+            let actions = self.core.lock().machine.take_input(Instant::now(), input);
+            // Output only puts deadlines off.
+            if input != Told::Output {
+                self.core.keep_time();
+            }
+            for action in actions {
                 match action {
                     EscalationAction::Send(target, signal) => {
                         tracing::debug!(pid = self.pid(), ?target, ?signal, "ending the run");
-                        let members = self.tree.send(target, signal)?;
+                        let members = self.send_signal(target, signal)?;
                         if target == SignalTarget::Tree {
                             self.watch_members(members)?;
                         }
@@ -304,8 +392,18 @@ impl AgentRun {
         Ok(false)
     }
 
+    fn send_signal(&self, target: SignalTarget, signal: Signal) -> io::Result<TreeMembers> {
+        let mut core = self.core.lock();
+        core.tree.as_mut().map_or_else(|| Ok(TreeMembers::default()), |tree| tree.send(target, signal))
+    }
+
+    fn living_members(&self) -> io::Result<TreeMembers> {
+        let mut core = self.core.lock();
+        core.tree.as_mut().map_or_else(|| Ok(TreeMembers::default()), ProcessTree::living_members)
+    }
+
     fn count_members(&mut self) -> io::Result<usize> {
-        let members = self.tree.living_members()?;
+        let members = self.living_members()?;
         let count = members.processes.len();
         self.watch_members(members)?;
         if count == 0 {
@@ -326,17 +424,15 @@ impl AgentRun {
     ///
     /// # Errors
     /// [`RunError::Watch`] if the processes that are left cannot be counted.
-    pub fn finish_run(mut self) -> Result<ProcessOutput, RunError> {
+    pub fn finish_run(self) -> Result<ProcessOutput, RunError> {
         let mut survivors = Vec::new();
         if self.exit.is_none() {
             survivors
                 .push(NamedProcess { pid: self.pid(), name: self.program.to_string_lossy().into_owned() });
         }
         if self.terminal == TerminalMode::Detached && self.members != Some(0) {
-            let members = self
-                .tree
-                .living_members()
-                .map_err(RunError::watch_error(&self.program, "count its processes"))?;
+            let members =
+                self.living_members().map_err(RunError::watch_error(&self.program, "count its processes"))?;
             survivors.extend(members.processes.iter().map(NamedProcess::from));
         }
         if let Some(saved) = self.saved {
@@ -346,18 +442,24 @@ impl AgentRun {
             }
         }
         let exit = self.exit;
+        let (cause, limit, tree) = {
+            let mut core = self.core.lock();
+            (core.machine.cause(), core.machine.passed_limit(), core.tree.take())
+        };
         let outcome = ProcessOutput {
             exit: exit.unwrap_or(ProcessExit::Signal(Signal::KILL.as_raw())),
-            cause: self.machine.cause(),
-            limit: self.machine.passed_limit(),
+            cause,
+            limit,
             background: self.background,
             survivors,
             stdout: self.stdout.take_rest(),
             stderr: self.stderr.take_rest(),
             unread: self.feed.unread_bytes(),
         };
-        if exit.is_some() {
-            self.tree.reap_child();
+        match tree {
+            Some(tree) if exit.is_some() => tree.reap_child(),
+            // Dropping it kills it.
+            tree => drop(tree),
         }
         Ok(outcome)
     }

@@ -25,7 +25,7 @@ static REAPER: Mutex<Option<mpsc::Sender<ThreadJob>>> = Mutex::new(None);
 /// Children that were spawned here and are not reaped yet. Locked while a child is spawned.
 static OWNED: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
 
-fn lock_mutex<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn lock_mutex<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

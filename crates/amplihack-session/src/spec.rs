@@ -32,6 +32,9 @@ pub enum ChildInput {
     Inherit,
     /// Bytes that are written while the child's output is read; then the pipe is closed.
     Bytes(Vec<u8>),
+    /// Bytes that are written first, and then those of [`AgentRun::write_input`](crate::AgentRun::write_input), until
+    /// [`AgentRun::close_input`](crate::AgentRun::close_input).
+    Open(Vec<u8>),
     /// File that is read from its current position: for input that is too large to be held in memory.
     File(File),
 }
@@ -89,6 +92,8 @@ pub struct RunSpec {
     pub terminal: TerminalMode,
     /// Default: none.
     pub deadlines: Deadlines,
+    /// True: deadlines hold also while nobody polls the run; a thread of this process keeps the time. Default: false.
+    pub timekeeper: bool,
     /// Time that the tree may take after a passed-on signal, and again after SIGTERM. Default: 5 s.
     pub grace: Duration,
     /// Time that the child may take to end once it reported that it is done. Default: as long as the grace.
@@ -121,6 +126,7 @@ impl RunSpec {
             keep: Box::new(()),
             terminal: TerminalMode::default(),
             deadlines: Deadlines::default(),
+            timekeeper: false,
             grace: Duration::from_secs(5),
             linger: None,
             tag: String::new(),
@@ -140,7 +146,7 @@ impl RunSpec {
             ChildInput::Null => ChildStream::Null,
             ChildInput::Inherit => ChildStream::Inherit,
             ChildInput::File(file) => ChildStream::File(file),
-            bytes @ ChildInput::Bytes(_) => {
+            bytes @ (ChildInput::Bytes(_) | ChildInput::Open(_)) => {
                 self.stdin = bytes;
                 ChildStream::Pipe
             }
@@ -186,6 +192,7 @@ impl std::fmt::Debug for ChildInput {
             Self::Inherit => f.write_str("Inherit"),
             Self::File(_) => f.write_str("File"),
             Self::Bytes(bytes) => write!(f, "Bytes({} bytes)", bytes.len()),
+            Self::Open(bytes) => write!(f, "Open({} bytes)", bytes.len()),
         }
     }
 }

@@ -78,12 +78,10 @@ fn main() -> std::process::ExitCode {
     let scratch = Scratch::new();
     let program = scratch.write("amp", b"#!/bin/sh\nexec cat \"${0%/*}/answer\"\n");
     fs::set_permissions(&program, fs::Permissions::from_mode(0o700)).expect("it can be made a program");
-    let options = Options {
-        cli_path: Some(program),
-        cli_version: amp_sdk::version::parse_version("0.0.1790142911-g7618fb"),
-        cwd: Some(scratch.path().to_owned()),
-        ..Options::default()
-    };
+    let options = Options::default()
+        .with_cli_path(program)
+        .with_cli_version(amp_sdk::version::newest_known())
+        .with_cwd(scratch.path());
     let amp = AmpContext::from(options);
     run(target, |bytes| {
         let text = String::from_utf8_lossy(bytes);
@@ -102,7 +100,7 @@ fn main() -> std::process::ExitCode {
         if bytes.len() % 61 == 0 {
             scratch.write("answer", bytes);
             let _ = (threads::list(&amp, &amp_sdk::threads::ThreadListOptions::default()), mcp::list(&amp));
-            let _ = permissions::blocking::list(&amp, permissions::PermissionListOptions::default());
+            let _ = permissions::blocking::list(&amp, &permissions::PermissionListOptions::default());
             let _ = permissions::blocking::test(&amp, "Bash", &permissions::PermissionTestCall::default());
         }
     })

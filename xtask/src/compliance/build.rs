@@ -38,6 +38,14 @@ pub(crate) fn choice() -> PathBuf {
     target().join("fault")
 }
 
+/// The package in the crate's directory of this name, which may have another.
+pub(crate) fn package_in(directory: &str) -> String {
+    let manifest = shell::root().join("crates").join(directory).join("Cargo.toml");
+    let text = std::fs::read_to_string(manifest).unwrap_or_default();
+    let name = text.lines().find_map(|line| line.strip_prefix("name = \"")?.strip_suffix('"'));
+    name.unwrap_or(directory).to_owned()
+}
+
 fn cargo(words: &[&str], packages: &[String]) -> Command {
     let mut command = shell::cargo();
     command.args(words).args(["--features", FEATURE, "--package", "amplihack-sys"]);

@@ -103,7 +103,7 @@ fn try_all(rows: &[Row], jobs: Option<usize>, counts: &mut Counts) -> Result<Vec
     let packages: BTreeSet<String> = rows
         .iter()
         .flat_map(|row| &row.tests)
-        .filter_map(|name| Some(name.split_once("::")?.0.replace('_', "-")))
+        .filter_map(|name| Some(build::package_in(&name.split_once("::")?.0.replace('_', "-"))))
         .collect();
     let programs = build::build(&packages.into_iter().collect::<Vec<_>>())?;
     let (promises, mut failures) = resolve(rows, &programs);

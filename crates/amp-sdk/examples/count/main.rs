@@ -12,7 +12,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut words = std::env::args().skip(1);
     let cli = words.next().ok_or("say which CLI")?;
     let runs: usize = words.next().map_or(Ok(1), |word| word.parse())?;
-    let options = Options { cli_path: Some(cli.into()), ..Options::default() };
+    let options = Options::default().with_cli_path(cli);
     let mut set = tokio::task::JoinSet::new();
     for _ in 0..runs {
         set.spawn(count(options.clone()));

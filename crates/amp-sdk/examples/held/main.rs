@@ -15,12 +15,10 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let secret = std::fs::read_to_string(file)?;
     let mut server = McpHttpServer::new("https://mcp.invalid")?;
     server.headers.insert("Authorization".to_owned(), secret.clone());
-    let options = Options {
-        cli_path: Some(cli.into()),
-        permissions: vec![Permission::new("Bash", PermissionAction::Ask)],
-        mcp_config: Some(McpConfig::new().with_http("api", &server)),
-        ..Options::default()
-    };
+    let options = Options::default()
+        .with_cli_path(cli)
+        .with_permissions([Permission::new("Bash", PermissionAction::Ask)])
+        .with_mcp_config(McpConfig::new().with_http("api", &server));
     let mut messages = execute(secret, options);
     let first = messages.next().await.ok_or("there is no message")??;
     let mut out = std::io::stdout();

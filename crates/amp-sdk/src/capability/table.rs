@@ -74,6 +74,9 @@ pub const TABLE: &[FeatureRow] = &[
     feature_row(CliFeature::Title, "--title", Unknown, Has, HELP),
     feature_row(CliFeature::NoArchive, "--no-archive-after-execute", Unknown, Has, HELP),
     feature_row(CliFeature::Executor, "--executor", Unknown, Has, HELP),
+    feature_row(CliFeature::RunnerDir, "--runner-dir", Unknown, Has, HELP),
+    feature_row(CliFeature::Project, "--project", Unknown, Has, HELP),
+    feature_row(CliFeature::Attach, "--attach", Unknown, Has, HELP),
     feature_row(
         CliFeature::OutputSchema,
         "output_schema",

@@ -48,7 +48,7 @@ pub enum ErrorKind {
 
 impl ErrorKind {
     /// Every kind.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: &'static [Self] = &[
         Self::CliNotFound,
         Self::AuthError,
         Self::CommandFailed,
@@ -103,7 +103,7 @@ impl ErrorKind {
         if amplihack_sys::sabotage::is_active("amp-kinds") && code == "task_exit" {
             return Self::Unknown;
         }
-        Self::ALL.into_iter().find(|kind| kind.as_str() == code).unwrap_or(Self::Unknown)
+        Self::ALL.iter().copied().find(|kind| kind.as_str() == code).unwrap_or(Self::Unknown)
     }
 }
 
@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     fn names_are_found_again_with_either_dash() {
-        for kind in ErrorKind::ALL {
+        for kind in ErrorKind::ALL.iter().copied() {
             assert_eq!(ErrorKind::from_code(kind.as_str()), kind);
             assert_eq!(ErrorKind::from_code(&kind.as_str().replace('_', "-").to_uppercase()), kind);
         }

@@ -5,6 +5,7 @@ use semver::Version;
 use super::{ContinueThread, Options, log_level};
 use crate::capability::CliFeature;
 use crate::error::{Error, Result};
+#[cfg(feature = "governed")]
 use crate::governed::GovernedAuthority;
 
 /// Reports whether `name` may name an environment variable: a letter or `_`, then letters, digits and `_`.
@@ -30,6 +31,7 @@ impl Options {
     /// directory that is not there.
     pub fn validate(&self) -> Result<()> {
         self.check_numbers()?;
+        #[cfg(feature = "governed")]
         if let Some(authority) = &self.governed_authority {
             authority.validate()?;
             GovernedAuthority::check_options(self)?;
@@ -42,6 +44,7 @@ impl Options {
         self.check_surface()?;
         self.check_lists()?;
         self.check_texts()?;
+        self.check_executor()?;
         let here = self.execution_surface.is_local();
         match self.cwd.as_ref().filter(|cwd| here && !cwd.is_dir()) {
             Some(cwd) => Err(Error::ConfigInvalid { path: cwd.clone() }),
@@ -71,6 +74,10 @@ impl Options {
             (CliFeature::ContinueLast, self.continue_thread == Some(ContinueThread::Last)),
             (CliFeature::VisibilityUnlisted, self.visibility.as_deref() == Some(super::visibility::UNLISTED)),
             (CliFeature::Features, !self.features.is_empty()),
+            (CliFeature::Executor, self.executor.is_some()),
+            (CliFeature::RunnerDir, self.runner_dir.is_some()),
+            (CliFeature::Project, self.project.is_some()),
+            (CliFeature::Attach, !self.attach.is_empty()),
             (CliFeature::Title, self.title.is_some()),
             (CliFeature::NoArchive, self.no_archive_after_execute),
         ];
@@ -86,7 +93,7 @@ impl Options {
             return Ok(());
         }
         let overlays = [
-            ("permissions", !self.permissions.is_empty()),
+            ("permissions", self.permissions.is_some()),
             ("skills", self.skills.is_some()),
             ("enabled_tools", self.enabled_tools.is_some()),
             ("dangerously_allow_all", self.dangerously_allow_all.is_some()),
@@ -120,7 +127,7 @@ impl Options {
                 "a label is 1 to 32 letters, digits and -, the first no -",
             ));
         }
-        for (at, rule) in self.permissions.iter().enumerate() {
+        for (at, rule) in self.permissions.iter().flatten().enumerate() {
             rule.validate(&format!("permissions[{at}]"))?;
         }
         let blank = |list: &[String]| list.iter().position(|word| word.trim().is_empty());
@@ -150,6 +157,63 @@ impl Options {
         self.mcp_config.as_ref().map_or(Ok(()), super::McpConfig::validate)
     }
 
+    /// Options of a place that the run does not go to have no effect there, which the CLI does not say.
+    fn check_executor(&self) -> Result<()> {
+        let executor = self.executor.as_deref();
+        let runner = executor.and_then(|word| word.strip_prefix("runner:"));
+        let invalid = |name: &str, message: &str| Err(Error::invalid_option(name, message));
+        if executor.is_some_and(|word| !["local", "orb"].contains(&word))
+            && runner.is_none_or(|id| id.trim().is_empty())
+        {
+            return invalid("executor", "it is none of local, orb and runner:ID");
+        }
+        if executor.is_some() && self.continue_thread.is_some() {
+            return invalid("executor", "only a new thread takes one; a thread goes on where it is");
+        }
+        if self.runner_dir.is_some() && runner.is_none() {
+            return invalid("runner_dir", "only the executor runner:ID takes it");
+        }
+        if self.runner_dir.as_ref().is_some_and(|directory| !directory.is_absolute()) {
+            return invalid("runner_dir", "it is not absolute");
+        }
+        if self.project.is_some() && executor != Some("orb") {
+            return invalid("project", "only the executor orb takes it");
+        }
+        if !self.attach.is_empty() && !self.runs_remotely() {
+            return invalid(
+                "attach",
+                "only the executors orb and runner:ID take files; name the file in the prompt",
+            );
+        }
+        let odd = |path: &std::path::PathBuf| {
+            let bytes = path.as_os_str().as_encoded_bytes();
+            bytes.is_empty() || bytes.starts_with(b"-") || bytes.contains(&0)
+        };
+        match self.attach.iter().position(odd) {
+            Some(at) => invalid(
+                &format!("attach[{at}]"),
+                "it is blank, begins with - or holds a NUL byte; write ./ before it",
+            ),
+            None => Ok(()),
+        }
+    }
+
+    /// Reports whether the agent is to run somewhere else than the CLI.
+    fn runs_remotely(&self) -> bool {
+        self.executor.as_deref().is_some_and(|executor| executor != "local")
+    }
+
+    /// Checks that a run with these options can take its input: messages as a stream (`is_json`), or a text.
+    pub(crate) fn check_input(&self, is_json: bool) -> Result<()> {
+        if is_json && self.runs_remotely() {
+            return Err(Error::invalid_option(
+                "executor",
+                "a remote one takes no stream of messages; give the prompt as a text",
+            ));
+        }
+        Ok(())
+    }
+
     fn check_texts(&self) -> Result<()> {
         let id = match &self.continue_thread {
             Some(ContinueThread::Id(id)) => Some(id.as_str()),
@@ -161,6 +225,8 @@ impl Options {
             ("log_level", self.log_level.as_deref()),
             ("continue_thread", id),
             ("title", self.title.as_deref()),
+            ("executor", self.executor.as_deref()),
+            ("project", self.project.as_deref()),
             ("skills", self.skills.as_deref()),
         ];
         for (name, text) in texts {
@@ -234,7 +300,7 @@ mod tests {
             (|given| given.labels = vec!["x".into(), "a".repeat(33)], "labels[1]"),
             (|given| given.labels = vec!["x".into(); 21], "labels"),
             (
-                |given| given.permissions = vec![Permission::new("Bash", PermissionAction::Delegate)],
+                |given| given.permissions = Some(vec![Permission::new("Bash", PermissionAction::Delegate)]),
                 "permissions[0].to",
             ),
             (|given| given.log_level = Some("trace".into()), "log_level"),
@@ -288,7 +354,7 @@ mod tests {
         let there =
             Options { execution_surface: ExecutionSurface::Ssh(SshSurface::new("h")), ..Options::default() };
         for options in [
-            Options { permissions: vec![Permission::new("Bash", PermissionAction::Ask)], ..there.clone() },
+            Options { permissions: Some(Vec::new()), ..there.clone() },
             Options { mcp_config: Some("{\"a\":{}}".into()), ..there.clone() },
             Options { skills: Some("/s".into()), ..there.clone() },
         ] {

@@ -10,11 +10,14 @@ use amplihack_session::{
 };
 use serde_json::{Map, Value};
 
-use super::evaluate::{PermissionEvaluation, PermissionRules};
+use super::answer::PermissionEvaluation;
+use super::evaluate::PermissionRules;
 use crate::rule::PermissionAction;
+use crate::setters::setters;
 
 /// Settings for running the programs of `delegate` rules.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct DelegatePrograms {
     /// Environment of the programs; `AGENT=amp` and `AGENT_TOOL_NAME` are added. Also used to find them: PATH, and `~` is HOME.
     pub env: Env,
@@ -22,6 +25,13 @@ pub struct DelegatePrograms {
     pub cwd: Option<PathBuf>,
     /// Time that a program may take before it counts as failed. Default: 60 s; the CLI itself waits for ever.
     pub timeout: Duration,
+}
+
+setters! {
+    DelegatePrograms {
+        into(PathBuf) with_cwd = cwd,
+        plain(Duration) with_timeout = timeout,
+    }
 }
 
 /// Maximum number of bytes that are kept of a program's stderr.

@@ -2,14 +2,16 @@
 
 use serde_json::{Map, Value};
 
-use super::evaluate::{MatchedRule, PermissionEvaluation, RuleSource};
+use super::answer::{MatchedRule, PermissionEvaluation, RuleSource};
 use crate::capability::CliFeature;
 use crate::error::{Error, Result};
 use crate::manage::{CommandAnswer, CommandWords, ManagementCall, calls};
 use crate::rule::{Permission, PermissionAction};
+use crate::setters::setters;
 
 /// The rules that [`list`](fn@list) returns.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct PermissionListOptions {
     /// The CLI's own instead of the user's.
     pub builtin: bool,
@@ -17,8 +19,16 @@ pub struct PermissionListOptions {
     pub workspace: bool,
 }
 
+setters! {
+    PermissionListOptions {
+        plain(bool) with_builtin = builtin,
+        plain(bool) with_workspace = workspace,
+    }
+}
+
 /// The call that [`test()`] asks about.
 #[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
 pub struct PermissionTestCall {
     /// The tool's arguments. The CLI takes them as texts from the command line: a list gives its flag once an element, `null` and empty
     /// texts nothing. No place for secrets.
@@ -29,8 +39,17 @@ pub struct PermissionTestCall {
     pub workspace: bool,
 }
 
+setters! {
+    PermissionTestCall {
+        plain(Map<String, Value>) with_args = args,
+        into(String) with_context = context,
+        plain(bool) with_workspace = workspace,
+    }
+}
+
 /// The place to which [`add`] adds a rule, and further fields of the rule.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct PermissionAddOptions {
     /// Only in this context: `thread` or `subagent`.
     pub context: Option<String>,
@@ -38,6 +57,14 @@ pub struct PermissionAddOptions {
     pub to: Option<String>,
     /// To the workspace's rules instead of the user's.
     pub workspace: bool,
+}
+
+setters! {
+    PermissionAddOptions {
+        into(String) with_context = context,
+        into(String) with_to = to,
+        plain(bool) with_workspace = workspace,
+    }
 }
 
 fn parse_rules(answer: &CommandAnswer) -> Result<Vec<Permission>> {
@@ -121,13 +148,13 @@ calls! {
     amp;
 
     /// The rules, first match first. Reads what the CLI prints with `--json`.
-    list(which: PermissionListOptions) -> Vec<Permission> {
+    list(which: &PermissionListOptions) -> Vec<Permission> {
         let words = CommandWords::new(&["permissions", "list", "--json"]);
         let words = words.with_switch("--builtin", which.builtin).with_switch("--workspace", which.workspace);
         Ok(ManagementCall::new(words, &[CliFeature::Permissions], parse_rules))
     }
 
-    /// Asks the CLI itself about a call; programs of `delegate` rules are asked. [`evaluate`](crate::permissions::evaluate()) needs no CLI.
+    /// Asks the CLI itself about a call; programs of `delegate` rules are asked. `evaluate`, with the feature `permissions`, needs no CLI.
     test(tool: &str, what: &PermissionTestCall) -> PermissionEvaluation {
         let mut words = CommandWords::new(&["permissions", "test"]).with_positional("tool", tool);
         for (key, value) in &what.args {

@@ -10,6 +10,7 @@ pub(super) enum ReplyStep {
     Stdout(Vec<u8>),
     Stderr(Vec<u8>),
     Pause(Duration),
+    Await,
     Behind(Duration),
     Exit(u8),
 }
@@ -125,6 +126,12 @@ impl FakeReply {
         self.push_step(ReplyStep::Pause(time))
     }
 
+    /// Waits for the next message of a run that is given messages while it works. The rest of the input is read after the last step.
+    #[must_use]
+    pub fn await_message(self) -> Self {
+        self.push_step(ReplyStep::Await)
+    }
+
     /// Leaves a process behind that keeps both outputs open for this long.
     #[must_use]
     pub fn leave_behind(self, time: Duration) -> Self {
@@ -137,7 +144,8 @@ impl FakeReply {
         self.push_step(ReplyStep::Exit(code))
     }
 
-    /// Closes standard input unread. Without it everything is read before the first step.
+    /// Closes standard input unread. Without it everything is read before the first step, or after
+    /// the last one of a reply that [awaits](Self::await_message) messages.
     #[must_use]
     pub fn ignore_stdin(mut self) -> Self {
         self.deaf = true;

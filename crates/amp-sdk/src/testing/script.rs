@@ -21,7 +21,8 @@ for arg in "$@"; do
     i=$((i + 1))
     [ ! -f "$arg" ] || command -p head -c 1048576 "$arg" > "$C/file-$i"
 done
-hear() { command -p cat > "$C/stdin"; }
+hear() { command -p cat >> "$C/stdin"; }
+hear_line() { IFS= read -r line && printf '%s\n' "$line" >> "$C/stdin"; }
 "#;
 
 /// The script of a fake in `dir`; what it writes is put into files there.
@@ -73,19 +74,25 @@ impl ScriptData<'_> {
 
     /// The commands that play a reply and exit.
     fn play_commands(&mut self, reply: &FakeReply) -> io::Result<String> {
-        let mut lines = String::from(if reply.deaf { "exec 0<&-\n" } else { "hear\n" });
+        let awaits = reply.steps.contains(&ReplyStep::Await);
+        let mut lines = String::from(match (reply.deaf, awaits) {
+            (true, _) => "exec 0<&-\n",
+            (false, true) => "",
+            (false, false) => "hear\n",
+        });
         for step in &reply.steps {
             let line = match step {
                 ReplyStep::Stdout(bytes) => format!("command -p cat {}", self.write_file(bytes)?),
                 ReplyStep::Stderr(bytes) => format!("command -p cat {} >&2", self.write_file(bytes)?),
                 ReplyStep::Pause(time) => format!("command -p sleep {}", format_seconds(*time)),
                 ReplyStep::Behind(time) => format!("command -p sleep {} &", format_seconds(*time)),
+                ReplyStep::Await => "hear_line".to_owned(),
                 ReplyStep::Exit(code) => format!("exit {code}"),
             };
             lines.push_str(&line);
             lines.push('\n');
         }
-        lines.push_str("exit 0\n");
+        lines.push_str(if awaits { "hear\nexit 0\n" } else { "exit 0\n" });
         Ok(lines)
     }
 }

@@ -39,7 +39,8 @@ fn options(fake: &Fake, given: &Value) -> Options {
             "mcp_config" => options.mcp_config = Some(McpConfig::try_from(value.clone()).unwrap()),
             "permissions" => {
                 let rules = value.as_array().unwrap().iter();
-                options.permissions = rules.map(|rule| Permission::try_from(rule.clone()).unwrap()).collect();
+                options =
+                    options.with_permissions(rules.map(|rule| Permission::try_from(rule.clone()).unwrap()));
             }
             "env" => {
                 let variables = value.as_object().unwrap().iter();

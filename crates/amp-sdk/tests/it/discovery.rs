@@ -18,7 +18,7 @@ fn places(names: &[&str]) -> (Fake, Options) {
         put(&fake.path(name));
     }
     let env = fake.env().with_variable("PATH", fake.path("bin"));
-    let options = Options { cli_path: None, base_env: Some(env), ..fake.options() };
+    let options = Options::default().with_base_env(env);
     (fake, options)
 }
 

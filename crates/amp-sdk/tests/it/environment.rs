@@ -99,7 +99,7 @@ fn the_environment_is_for_the_governed_what_the_authority_says() {
     map.insert("clear_env".into(), json!(true));
     map.insert("env".into(), json!({"OUT": fake.dir.path(), "ONLY": "1"}));
     let authority = amp_sdk::GovernedAuthority::try_from(serde_json::Value::Object(map)).unwrap();
-    let options = Options { governed_authority: Some(authority), ..Options::default() };
+    let options = Options::default().with_governed_authority(authority);
     block_on(amp_sdk::run("x", options)).unwrap();
     let env = fake.read("env");
     let shell = ["PWD", "_", "SHLVL", "OLDPWD"];

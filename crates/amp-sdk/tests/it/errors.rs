@@ -107,14 +107,14 @@ fn texts_of_errors_say_what_to_do() {
         said("echo 'Please log in' >&2; exit 1", |options| options),
         said("echo 'Error: Network timeout' >&2; exit 1", |options| options),
         said("exit 0", |options| options),
-        said("sleep 60", |options| Options { startup_timeout_ms: 100, ..options }),
-        said("echo '{\"type\":\"x\"}'; sleep 60", |options| Options { stream_timeout_ms: 200, ..options }),
-        said("sleep 60", |options| Options { run_deadline_ms: Some(100), ..options }),
-        said("echo noise; sleep 60", |options| Options { strict: true, ..options }),
-        said("echo '{}'; sleep 60", |options| Options { strict: true, ..options }),
-        said("exit 0", |options| Options { cwd: Some("/nowhere".into()), ..options }),
-        said("exit 0", |options| Options { cli_path: Some("/nowhere/amp".into()), ..options }),
-        said("exit 0", |options| Options { output_schema: Some(true.into()), ..options }),
+        said("sleep 60", |options| options.with_startup_timeout_ms(100)),
+        said("echo '{\"type\":\"x\"}'; sleep 60", |options| options.with_stream_timeout_ms(200)),
+        said("sleep 60", |options| options.with_run_deadline_ms(100)),
+        said("echo noise; sleep 60", |options| options.with_strict(true)),
+        said("echo '{}'; sleep 60", |options| options.with_strict(true)),
+        said("exit 0", |options| options.with_cwd("/nowhere")),
+        said("exit 0", |options| options.with_cli_path("/nowhere/amp")),
+        said("exit 0", |options| options.with_output_schema(true)),
         said("echo '{\"type\":\"result\",\"subtype\":\"error_max_turns\",\"is_error\":true}'", |options| {
             options
         }),
@@ -128,7 +128,7 @@ fn a_request_to_log_in_is_an_authentication_error() {
     let reply = FakeReply::new().text("No API key found. Starting login flow...\nvisit https://x.example\n");
     let fake = FakeAmp::new().with_run(reply.pause(Duration::from_mins(10))).build().unwrap();
     for strict in [false, true] {
-        let options = Options { strict, linger_timeout_ms: 100, ..fake.options() };
+        let options = fake.options().with_strict(strict).with_linger_timeout_ms(100);
         let error = blocking::run("Anything", options).unwrap_err();
         assert_eq!(error.kind(), "auth_error", "{error}");
         assert!(error.to_string().contains("AMP_API_KEY"), "{error}");

@@ -19,28 +19,32 @@ fn flags(options: &Options, prompt: &amp_sdk::AmpPrompt) -> Vec<String> {
 #[test]
 fn no_flag_is_given_to_the_cli_without_evidence() {
     let fake = Fake::new("exit 0");
-    let everything = Options {
-        mode: Some("high".into()),
-        visibility: Some("private".into()),
-        continue_thread: Some(ContinueThread::Last),
-        settings_file: Some("/s.json".into()),
-        log_level: Some("debug".into()),
-        log_file: Some("/l".into()),
-        mcp_config: Some(McpConfig::try_from(json!({"a": {"command": "x"}})).unwrap()),
-        labels: vec!["l".into()],
-        features: vec!["fast".into()],
-        no_ide: true,
-        no_notifications: true,
-        no_color: true,
-        no_jetbrains: true,
-        no_archive_after_execute: true,
-        ..fake.options()
-    };
-    let titled =
-        Options { title: Some("t".into()), continue_thread: None, thinking: true, ..everything.clone() };
+    let everything = fake
+        .options()
+        .with_mode("high")
+        .with_visibility("private")
+        .with_continue_thread(ContinueThread::Last)
+        .with_settings_file("/s.json")
+        .with_log_level("debug")
+        .with_log_file("/l")
+        .with_mcp_config(McpConfig::try_from(json!({"a": {"command": "x"}})).unwrap())
+        .with_labels(["l"])
+        .with_features(["fast"])
+        .with_no_ide(true)
+        .with_no_notifications(true)
+        .with_no_color(true)
+        .with_no_jetbrains(true)
+        .with_no_archive_after_execute(true);
+    let mut titled = everything.clone().with_title("t").with_thinking(true);
+    titled.continue_thread = None;
+    let orb = titled.clone().with_executor("orb").with_project("o/r").with_attach(["a.png"]);
+    let runner = titled.clone().with_executor("runner:r").with_runner_dir("/d");
     let messages = vec![create_user_message("x")].into();
     let given: BTreeSet<String> =
-        [flags(&everything, &messages), flags(&titled, &"x".into())].concat().into_iter().collect();
+        [flags(&everything, &messages), flags(&orb, &"x".into()), flags(&runner, &"x".into())]
+            .concat()
+            .into_iter()
+            .collect();
     // Written down in the help of every CLI; they are no feature of a version.
     let always =
         ["--execute", "--last", "--log-level", "--log-file", "--no-ide", "--no-notifications", "--no-color"];

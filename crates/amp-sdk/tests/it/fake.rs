@@ -53,7 +53,7 @@ impl Fake {
     }
 
     pub(crate) fn options(&self) -> Options {
-        Options { cli_path: Some(self.path("amp")), base_env: Some(self.env()), ..Options::default() }
+        Options::default().with_cli_path(self.path("amp")).with_base_env(self.env())
     }
 
     /// Files that are left where temporary ones are.

@@ -33,12 +33,11 @@ fn call(amp: &AmpContext, row: &str) -> Done {
     match row.split('(').next().unwrap() {
         "threads_new" => done(threads::blocking::new(amp, None)),
         "threads_search" => {
-            let how = ThreadSearchOptions { limit: Some(10), offset: Some(0), json: true };
+            let how = ThreadSearchOptions::default().with_limit(10).with_offset(0).with_json(true);
             done(threads::blocking::search(amp, "auth", &how))
         }
         "threads_share" => {
-            let with =
-                ThreadShareOptions { support: Some(SupportMessage::Silent), ..ThreadShareOptions::default() };
+            let with = ThreadShareOptions::default().with_support(SupportMessage::Silent);
             done(threads::blocking::share(amp, "ID", &with))
         }
         "threads_rename" => done(threads::blocking::rename(amp, "ID", "New name")),
@@ -46,18 +45,17 @@ fn call(amp: &AmpContext, row: &str) -> Done {
         "threads_delete" => done(threads::blocking::delete(amp, "ID")),
         "threads_markdown" => done(threads::blocking::markdown(amp, "ID")),
         "threads_handoff" => {
-            let how = ThreadHandoff { goal: Some("g".into()), print: true, input: None };
+            let how = ThreadHandoff::default().with_goal("g").with_print(true);
             done(threads::blocking::handoff(amp, "ID", &how))
         }
         "threads_replay" => {
-            let how = ThreadReplayOptions {
-                wpm: Some(100),
-                no_typing: true,
-                message_delay: Some(1),
-                tool_progress_delay: Some(2),
-                exit_delay: Some(3),
-                no_indicator: true,
-            };
+            let how = ThreadReplayOptions::default()
+                .with_wpm(100)
+                .with_no_typing(true)
+                .with_message_delay(1)
+                .with_tool_progress_delay(2)
+                .with_exit_delay(3)
+                .with_no_indicator(true);
             done(threads::blocking::replay(amp, "ID", &how))
         }
         "tools_list" => done(tools::blocking::list(amp, &ToolViewOptions::default())),
@@ -69,19 +67,18 @@ fn call(amp: &AmpContext, row: &str) -> Done {
                 ("skip", Value::Null),
             ];
             let args = args.map(|(key, value)| (key.to_owned(), value)).to_vec();
-            let how = ToolRunOptions { only: Some("c".into()), stream: true, args, input: None };
+            let how = ToolRunOptions::default().with_only("c").with_stream(true).with_args(args);
             done(tools::blocking::run(amp, "Read", &how))
         }
         "tasks_list" => done(tasks::blocking::list(amp)),
         "tasks_import" => {
-            let how = tasks::TaskImportOptions { repo: Some("r".into()), dry_run: true, force: true };
+            let how = tasks::TaskImportOptions::default().with_repo("r").with_dry_run(true).with_force(true);
             done(tasks::blocking::import(amp, Path::new("f.json"), &how))
         }
         "skills_remove" => done(skills::blocking::remove(amp, "n")),
         "skills_info" => done(skills::blocking::info(amp, "n")),
         "permissions_test" => {
-            let what =
-                PermissionTestCall { args: object(json!({"cmd": "ls"})), ..PermissionTestCall::default() };
+            let what = PermissionTestCall::default().with_args(object(json!({"cmd": "ls"})));
             done(permissions::blocking::test(amp, "Bash", &what))
         }
         "mcp_add" => {
@@ -99,16 +96,14 @@ fn call(amp: &AmpContext, row: &str) -> Done {
 }
 
 fn login(allow_secret_in_argv: bool) -> OauthLogin {
-    let some = |text: &str| Some(text.to_owned());
-    OauthLogin {
-        server_url: some("u"),
-        client_id: some("c"),
-        client_secret: some("x"),
-        scopes: some("a,b"),
-        auth_url: some("v"),
-        token_url: some("w"),
-        allow_secret_in_argv,
-    }
+    OauthLogin::default()
+        .with_server_url("u")
+        .with_client_id("c")
+        .with_client_secret("x")
+        .with_scopes("a,b")
+        .with_auth_url("v")
+        .with_token_url("w")
+        .with_allow_secret_in_argv(allow_secret_in_argv)
 }
 
 /// A fake that answers everything that has to be read.
@@ -173,15 +168,11 @@ async fn the_asynchronous_form_is_the_same() {
         &fake.amp_context(),
         "Bash",
         PermissionAction::Delegate,
-        &PermissionAddOptions { to: Some("p".into()), workspace: true, context: Some("thread".into()) },
+        &PermissionAddOptions::default().with_to("p").with_workspace(true).with_context("thread"),
     )
     .await
     .unwrap();
-    let what = review::ReviewOptions {
-        diff: Some("HEAD~1".into()),
-        files: vec!["a".into(), "b".into()],
-        ..Default::default()
-    };
+    let what = review::ReviewOptions::default().with_diff("HEAD~1").with_files(["a", "b"]);
     review::review(&fake.amp_context(), &what).await.unwrap();
     let lines: Vec<String> = fake.calls().iter().map(|call| call.args.join(" ")).collect();
     insta::assert_snapshot!(lines.join("\n"));
@@ -227,7 +218,7 @@ fn lists_of_rules_and_servers_are_read_and_given_back() {
     assert_eq!(json!(back), serde_json::from_str::<Value>(servers).unwrap());
     let rules = permissions::blocking::list(
         &fake.amp_context(),
-        permissions::PermissionListOptions { builtin: true, workspace: false },
+        &permissions::PermissionListOptions::default().with_builtin(true).with_workspace(false),
     )
     .unwrap();
     assert_eq!(rules, permissions::builtin_rules());
@@ -243,7 +234,7 @@ fn lists_of_rules_are_read_with_what_nobody_knows() {
     let reply = FakeReply::new().text(rules.to_string()).stderr("Warning: something about the account\n");
     let fake = FakeAmp::new().with_command(&["permissions", "list"], reply).build().unwrap();
     let list =
-        permissions::blocking::list(&fake.amp_context(), permissions::PermissionListOptions::default())
+        permissions::blocking::list(&fake.amp_context(), &permissions::PermissionListOptions::default())
             .unwrap();
     assert_eq!((list[0].tool.as_str(), list[1].context.as_deref()), ("Bash", Some("subagent")));
     assert_eq!((&list[0].extra["message"], &list[1].extra["from_tomorrow"]), (&json!("no"), &json!([1])));
@@ -278,7 +269,7 @@ fn what_the_cli_says_of_a_call_is_read() {
 fn failures_have_kinds_codes_and_the_tail_of_stderr() {
     let fails = |reply: FakeReply| {
         let fake = FakeAmp::new().with_command(&["usage"], reply).build().unwrap();
-        let amp = AmpContext { timeout: Some(Duration::from_millis(700)), ..fake.amp_context() };
+        let amp = fake.amp_context().with_timeout(Duration::from_millis(700));
         usage::blocking::usage(&amp, &usage::UsageRange::default()).unwrap_err()
     };
     let error = fails(FakeReply::new().text("half").stderr("Error: no network\n").exit(1));
@@ -301,9 +292,9 @@ fn failures_have_kinds_codes_and_the_tail_of_stderr() {
 #[test]
 fn stdin_is_what_was_given_and_nothing_else() {
     let fake = fake(CURRENT);
-    let amp = AmpContext { stdin: Some(b"hello".to_vec()), ..fake.amp_context() };
+    let amp = fake.amp_context().with_stdin(b"hello".to_vec());
     usage::blocking::usage(&amp, &usage::UsageRange::default()).unwrap();
-    let how = ThreadHandoff { input: Some("goal".into()), ..ThreadHandoff::default() };
+    let how = ThreadHandoff::default().with_input("goal");
     threads::blocking::handoff(&fake.amp_context(), "T-1", &how).unwrap();
     let heard: Vec<String> = fake.calls().into_iter().map(|call| call.stdin).collect();
     assert_eq!(heard, ["hello", "goal"]);
@@ -361,7 +352,7 @@ fn governed_execution_changes_no_permissions_servers_or_credentials() {
     map.insert("clear_env".into(), json!(true));
     map.insert("env".into(), json!({"PATH": "/usr/bin:/bin", "KEY": "governed-secret"}));
     let authority = GovernedAuthority::try_from(Value::Object(map)).unwrap();
-    let amp = AmpContext::from(Options { governed_authority: Some(authority), ..Options::default() });
+    let amp = AmpContext::from(Options::default().with_governed_authority(authority));
     let server: mcp::NewServer = McpHttpServer::new("https://h").unwrap().into();
     let mut secret = McpHttpServer::new("https://h").unwrap();
     secret.headers.insert("K".into(), "v".into());
@@ -379,7 +370,7 @@ fn governed_execution_changes_no_permissions_servers_or_credentials() {
         done(mcp::blocking::oauth_status(&amp, "x")),
         done(review::blocking::review(
             &amp,
-            &review::ReviewOptions { dangerously_allow_all: true, ..Default::default() },
+            &review::ReviewOptions::default().with_dangerously_allow_all(true),
         )),
     ] {
         let error = refused.unwrap_err();
@@ -398,8 +389,7 @@ fn options_of_the_cli_come_before_the_command() {
     let mut amp = fake.amp_context();
     amp.options.settings_file = Some("/s.json".into());
     amp.options.log_level = Some("debug".into());
-    let server =
-        McpStdioServer { command: "npx".into(), args: vec!["-y".into(), "pkg".into()], ..Default::default() };
+    let server = McpStdioServer::new("npx").unwrap().with_args(["-y", "pkg"]);
     mcp::blocking::add(&amp, "fs", &server.into(), true).unwrap();
     assert_eq!(
         fake.calls()[0].args.join(" "),
@@ -413,8 +403,7 @@ fn commands_reach_another_machine_and_their_words_arrive_unchanged() {
     let dir = tempfile::tempdir().unwrap();
     let there = fake.path().parent().unwrap().display();
     let body = format!("for word; do last=$word; done; PATH={there}:/usr/bin:/bin exec sh -c \"$last\"");
-    let ssh =
-        SshSurface { ssh_path: Some(program(dir.path(), "ssh", &body).into()), ..SshSurface::new("build") };
+    let ssh = SshSurface::new("build").with_ssh_path(program(dir.path(), "ssh", &body));
     let mut amp = fake.amp_context();
     amp.options.cli_path = None;
     amp.options.execution_surface = ExecutionSurface::Ssh(ssh);

@@ -1,6 +1,6 @@
 //! Messages of the user: as values and as maps.
 
-use amp_sdk::{AmpPrompt, InputContent, Options, UserInputMessage, create_user_message, plan_run};
+use amp_sdk::{AmpPrompt, InputContent, UserInputMessage, create_user_message, plan_run};
 use serde_json::{Value, json};
 
 use crate::fake::{Fake, INIT, RESULT, block_on};
@@ -149,7 +149,7 @@ fn a_map_that_is_no_message_is_refused_by_its_place_and_never_quoted() {
         user(&json!([{"type": "text", "text": " ", "x": 1}])),
     ] {
         let prompt = AmpPrompt::try_from(empty).unwrap();
-        let error = block_on(amp_sdk::run(prompt, Options { ..fake.options() })).unwrap_err();
+        let error = block_on(amp_sdk::run(prompt, fake.options())).unwrap_err();
         assert_eq!(error.to_string(), "use the prompt: it is empty; give it some text");
     }
     assert!(!fake.path("started").exists());

@@ -13,18 +13,9 @@ fn resolved(wish: &ModelRequest) -> (String, ResolutionSource) {
 
 #[test]
 fn a_model_is_resolved_by_the_first_source_that_names_one() {
-    let wish = ModelRequest {
-        explicit: Some("default".into()),
-        environment: Some("x".into()),
-        remote: Some("y".into()),
-        ..ModelRequest::default()
-    };
+    let wish = ModelRequest::default().with_explicit("default").with_environment("x").with_remote("y");
     assert_eq!(resolved(&wish), ("amp-1".into(), ResolutionSource::Explicit));
-    let wish = ModelRequest {
-        environment: Some("amp-1".into()),
-        remote: Some("y".into()),
-        ..ModelRequest::default()
-    };
+    let wish = ModelRequest::default().with_environment("amp-1").with_remote("y");
     assert_eq!(resolved(&wish), ("amp-1".into(), ResolutionSource::Env));
     assert_eq!(resolved(&ModelRequest::default()), ("amp-1".into(), ResolutionSource::Default));
 }
@@ -32,12 +23,8 @@ fn a_model_is_resolved_by_the_first_source_that_names_one() {
 #[test]
 fn an_unknown_model_never_falls_back_to_another() {
     for wish in [
-        ModelRequest { explicit: Some("x".into()), ..ModelRequest::default() },
-        ModelRequest {
-            environment: Some("x".into()),
-            remote: Some("amp-1".into()),
-            ..ModelRequest::default()
-        },
+        ModelRequest::default().with_explicit("x"),
+        ModelRequest::default().with_environment("x").with_remote("amp-1"),
     ] {
         assert_eq!(Registry::for_amp().resolve(&wish).unwrap_err().kind(), "unknown_model");
     }
@@ -48,7 +35,8 @@ fn an_unknown_model_never_falls_back_to_another() {
 #[test]
 fn the_registry_has_a_default_model() {
     assert_eq!(Registry::for_amp().default_model().unwrap().id, "amp-1");
-    let none = Registry { default: None, ..Registry::for_amp() };
+    let mut none = Registry::for_amp();
+    none.default = None;
     assert_eq!(none.default_model().unwrap_err().kind(), "model_unavailable");
     assert_eq!(none.resolve(&ModelRequest::default()).unwrap_err().kind(), "model_unavailable");
 }
@@ -63,7 +51,7 @@ fn no_blank_or_placeholder_is_a_model() {
             "{blank:?}"
         );
         let payload = Selection::try_from(json!({"resolved_model": blank})).unwrap();
-        let options = Options { model_payload: Some(payload), ..fake.options() };
+        let options = fake.options().with_model_payload(payload);
         assert_eq!(plan_run(&"x".into(), &options).unwrap_err().kind(), "invalid_configuration", "{blank:?}");
     }
 }
@@ -73,7 +61,7 @@ fn a_payload_makes_no_flag_that_the_cli_does_not_have() {
     let fake = Fake::new("exit 0");
     let planned = |value| {
         let payload = Selection::try_from(value).unwrap();
-        plan_run(&"x".into(), &Options { model_payload: Some(payload), ..fake.options() })
+        plan_run(&"x".into(), &fake.options().with_model_payload(payload))
     };
     let payload = Registry::for_amp().build_arg_payload(None).unwrap();
     assert_eq!(planned(payload.to_value()).unwrap().argv, ["--execute", "--stream-json"]);
@@ -91,7 +79,7 @@ fn a_payload_that_was_not_resolved_is_refused() {
         [json!({}), json!({"requested_model": "amp-1"}), json!({"resolved_model": "amp-1", "errors": ["x"]})]
     {
         let payload = Selection::try_from(value).unwrap();
-        let options = Options { model_payload: Some(payload), ..fake.options() };
+        let options = fake.options().with_model_payload(payload);
         let error = plan_run(&"x".into(), &options).unwrap_err();
         assert!(error.to_string().contains("model resolution failed"), "{error}");
     }

@@ -53,7 +53,7 @@ fn a_run_is_one_prompt_and_a_stream_of_json() {
 #[test]
 fn the_directory_is_that_of_the_cli() {
     let fake = Fake::new(&format!("cat >/dev/null; pwd >\"$AMP_TEST_DIR/cwd\"; {RESULT}"));
-    let options = Options { cwd: Some(fake.path("home")), ..fake.options() };
+    let options = fake.options().with_cwd(fake.path("home"));
     block_on(amp_sdk::run("x", options)).unwrap();
     assert_eq!(fake.read("cwd").trim(), fake.path("home").canonicalize().unwrap().to_str().unwrap());
 }
@@ -167,7 +167,7 @@ fn every_tool_may_run_without_a_question() {
 fn silence_of_five_minutes_ends_a_run() {
     assert_eq!(Options::default().stream_timeout_ms, 300_000);
     let fake = Fake::new(&format!("{INIT}; sleep 5"));
-    let options = Options { stream_timeout_ms: 200, ..fake.options() };
+    let options = fake.options().with_stream_timeout_ms(200);
     let error = block_on(amp_sdk::run("x", options)).unwrap_err();
     assert_eq!(error.kind(), "stream_timeout");
 }
@@ -232,4 +232,58 @@ fn the_surface_may_be_a_map() {
         ExecutionSurface::try_from(json!({"surface_kind": "guest_bridge"})).unwrap_err().kind(),
         "unsupported_capability"
     );
+}
+
+#[test]
+fn a_place_for_the_run_is_passed_on_with_its_project_and_files() {
+    let place = words(|given| given.executor = Some("local".into()));
+    assert_eq!(place, "--execute --stream-json --executor local");
+    let orb = words(|given| {
+        let options =
+            given.clone().with_executor("orb").with_project("o/r").with_attach(["a.png", "b c.txt"]);
+        *given = options;
+    });
+    assert_eq!(orb, "--execute --stream-json --executor orb --project o/r --attach a.png --attach b c.txt");
+    let runner = words(|given| {
+        given.executor = Some("runner:r1".into());
+        given.runner_dir = Some("/srv/app".into());
+    });
+    assert_eq!(runner, "--execute --stream-json --executor runner:r1 --runner-dir /srv/app");
+}
+
+#[test]
+fn what_belongs_to_another_place_is_refused() {
+    type Change = fn(Options) -> Options;
+    let changes: [(Change, &str); 10] = [
+        (|given| given.with_executor("cloud"), "executor"),
+        (|given| given.with_executor("runner: "), "executor"),
+        (|given| given.with_executor("orb").with_continue_thread("T-1"), "executor"),
+        (|given| given.with_project("o/r"), "project"),
+        (|given| given.with_executor("local").with_project("o/r"), "project"),
+        (|given| given.with_executor("orb").with_project("-x"), "project"),
+        (|given| given.with_attach(["a"]), "attach"),
+        (|given| given.with_executor("orb").with_attach(["a", "-b"]), "attach[1]"),
+        (|given| given.with_executor("orb").with_runner_dir("/d"), "runner_dir"),
+        (|given| given.with_executor("runner:r").with_runner_dir("d"), "runner_dir"),
+    ];
+    for (change, name) in changes {
+        let said = refused(|given| *given = change(given.clone()));
+        assert!(said.starts_with(&format!("use {name}: ")), "{said}");
+    }
+    // An older CLI is not known to have them.
+    let fake = Fake::new("exit 0");
+    let old = fake.options().with_cli_version(amp_sdk::Version::new(0, 0, 1)).with_executor("orb");
+    assert_eq!(plan_run(&"x".into(), &old).unwrap_err().kind(), "unsupported_capability");
+    // No stream of messages goes to another place.
+    let messages = vec![amp_sdk::create_user_message("x")].into();
+    let error = plan_run(&messages, &fake.options().with_executor("orb")).unwrap_err();
+    assert!(error.to_string().starts_with("use executor: "), "{error}");
+}
+
+#[test]
+fn types_of_options_are_those_of_the_crate() {
+    let env: amp_sdk::Env = [("HOME", "/h")].into_iter().collect();
+    let version: amp_sdk::Version = "0.0.5".parse().unwrap();
+    let options = Options::default().with_base_env(env.clone()).with_cli_version(version.clone());
+    assert_eq!((options.base_env, options.cli_version), (Some(env), Some(version)));
 }

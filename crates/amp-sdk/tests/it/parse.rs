@@ -170,7 +170,7 @@ fn a_stream_may_begin_with_a_byte_order_mark() {
     let body = format!("printf '\\357\\273\\277'; {INIT}; {RESULT}");
     for strict in [false, true] {
         let fake = Fake::new(&body);
-        let options = amp_sdk::Options { strict, ..fake.options() };
+        let options = fake.options().with_strict(strict);
         let (messages, error) = block_on(async { drain(&mut amp_sdk::execute("x", options)).await });
         assert!(error.is_none(), "{error:?}");
         let kinds: Vec<&str> = messages.iter().map(StreamMessage::kind).collect();
@@ -199,7 +199,7 @@ fn a_turn_without_a_message_is_told_and_not_taken_for_an_empty_one() {
         assert!(error.is_none(), "{error:?}");
         let StreamMessage::Diagnostic(told) = &messages[0] else { panic!("{messages:?}") };
         assert_eq!((told.line.as_str(), told.error.kind()), (line, "invalid_message"));
-        let strict = amp_sdk::Options { strict: true, ..fake.options() };
+        let strict = fake.options().with_strict(true);
         assert_eq!(block_on(amp_sdk::run("x", strict)).unwrap_err().kind(), "invalid_message");
     };
     told(r#"{"type":"assistant","message":5}"#);

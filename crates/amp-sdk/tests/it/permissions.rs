@@ -92,7 +92,7 @@ async fn programs_of_delegate_rules_are_asked_as_the_cli_asks_them() {
         .with_variable("HOME", dir.path())
         .with_variable("PATH", "/usr/bin:/bin")
         .with_variable("OUT", dir.path());
-    let delegates = DelegatePrograms { timeout: Duration::from_millis(600), ..DelegatePrograms::new(env) };
+    let delegates = DelegatePrograms::new(env).with_timeout(Duration::from_millis(600));
     let note = "{ cat; printf ' %s %s' \"$AGENT\" \"$AGENT_TOOL_NAME\"; } > \"$OUT/noted\"";
     program(dir.path(), "allow", note);
     let cases = [

@@ -66,12 +66,7 @@ fn the_reviewer_may_read_and_nothing_else() {
         rule("create_file", "reject"),
     ];
     let fake = FakeAmp::new().with_run(FakeReply::success("No bugs.")).build().unwrap();
-    let options = Options {
-        mode: Some("smart".into()),
-        permissions,
-        visibility: Some("private".into()),
-        ..fake.options()
-    };
+    let options = fake.options().with_mode("smart").with_permissions(permissions).with_visibility("private");
     assert_eq!(blocking::run("Review the code in lib/ for bugs.", options).unwrap(), "No bugs.");
     let call = &fake.calls()[0];
     let words = call.args.join(" ");
@@ -96,9 +91,8 @@ fn three_steps_go_on_with_one_thread() {
         .with_run(FakeReply::success("Two tests added."))
         .build()
         .unwrap();
-    let first =
-        Options { visibility: Some("private".into()), dangerously_allow_all: Some(true), ..fake.options() };
-    let next = Options { continue_thread: Some(amp_sdk::ContinueThread::Last), ..first.clone() };
+    let first = fake.options().with_visibility("private").with_dangerously_allow_all(true);
+    let next = first.clone().with_continue_thread(amp_sdk::ContinueThread::Last);
     let said = [
         ("Analyze lib/my_app/auth.ex for improvements", first),
         ("Implement the improvements you identified", next.clone()),

@@ -2,8 +2,7 @@
 
 use amp_sdk::permissions::evaluate;
 use amp_sdk::{
-    Options, Permission, PermissionAction, PermissionOptions, StreamMessage, create_permission, execute,
-    plan_run,
+    Permission, PermissionAction, PermissionOptions, StreamMessage, create_permission, execute, plan_run,
 };
 use serde_json::{Map, Value, json};
 
@@ -12,7 +11,7 @@ use crate::fake::{Fake, INIT, RESULT, block_on, drain};
 /// What a run's settings say of rules.
 fn written(rules: Vec<Permission>) -> Value {
     let fake = Fake::new("exit 0");
-    let options = Options { permissions: rules, ..fake.options() };
+    let options = fake.options().with_permissions(rules);
     plan_run(&"x".into(), &options).unwrap().settings.unwrap()["amp.permissions"].clone()
 }
 
@@ -43,7 +42,7 @@ esac"#
 /// The denied calls of a run of this rule, and the CLI.
 fn run(rule: Permission) -> (Vec<String>, Fake) {
     let fake = obedient();
-    let options = Options { permissions: vec![rule], ..fake.options() };
+    let options = fake.options().with_permissions([rule]);
     let (messages, error) = block_on(async { drain(&mut execute("x", options)).await });
     assert!(error.is_none(), "{error:?}");
     let Some(StreamMessage::Result(result)) = messages.last() else { panic!("{messages:?}") };
@@ -79,13 +78,12 @@ fn reject_is_a_denial_without_a_question() {
 
 #[test]
 fn delegate_runs_another_command() {
-    let to = Some("touch $AMP_TEST_DIR/delegated".to_owned());
-    let (denied, fake) = run(made("Bash", "delegate", PermissionOptions { to, ..Default::default() }));
+    let to = PermissionOptions::default().with_to("touch $AMP_TEST_DIR/delegated");
+    let (denied, fake) = run(made("Bash", "delegate", to));
     assert!(denied.is_empty() && fake.path("delegated").exists());
     let error = create_permission("Bash", "delegate", PermissionOptions::default()).unwrap_err();
     assert!(error.to_string().contains("\"to\""), "{error}");
-    let to = Some("x".to_owned());
-    create_permission("Bash", "allow", PermissionOptions { to, ..Default::default() }).unwrap_err();
+    create_permission("Bash", "allow", PermissionOptions::default().with_to("x")).unwrap_err();
 }
 
 #[test]
@@ -102,8 +100,8 @@ fn there_are_four_actions() {
 
 #[test]
 fn a_rule_may_match_arguments() {
-    let matches = json!({"cmd": ["rm *", "rmdir *"]}).as_object().cloned();
-    let rule = made("Bash", "reject", PermissionOptions { matches, ..Default::default() });
+    let matches = json!({"cmd": ["rm *", "rmdir *"]}).as_object().cloned().unwrap();
+    let rule = made("Bash", "reject", PermissionOptions::default().with_matches(matches));
     assert_eq!(
         written(vec![rule.clone()]),
         json!([{"tool": "Bash", "action": "reject", "matches": {"cmd": ["rm *", "rmdir *"]}}])
@@ -117,8 +115,7 @@ fn a_rule_may_match_arguments() {
 
 #[test]
 fn a_rule_may_be_for_subagents_alone() {
-    let context = Some("subagent".to_owned());
-    let rule = made("edit_file", "ask", PermissionOptions { context, ..Default::default() });
+    let rule = made("edit_file", "ask", PermissionOptions::default().with_context("subagent"));
     assert_eq!(
         written(vec![rule.clone()]),
         json!([{"tool": "edit_file", "action": "ask", "context": "subagent"}])
@@ -139,8 +136,7 @@ fn rules_keep_their_order_and_take_the_place_of_the_users_own() {
     .unwrap();
     let rules: Vec<Permission> =
         ["Read", "glob", "Bash"].map(|tool| Permission::new(tool, PermissionAction::Allow)).into();
-    let options =
-        Options { settings_file: Some(fake.path("mine.json")), permissions: rules.clone(), ..fake.options() };
+    let options = fake.options().with_settings_file(fake.path("mine.json")).with_permissions(rules.clone());
     let settings = plan_run(&"x".into(), &options).unwrap().settings.unwrap();
     assert_eq!(
         settings["amp.permissions"],

@@ -25,7 +25,7 @@ fn nothing_starts_before_the_first_poll() {
         assert_eq!(stream.end().unwrap().exit_code(), Some(0));
     });
     // Not even a check, and no panic without a runtime.
-    drop(execute("", Options { stream_timeout_ms: 0, ..Options::default() }));
+    drop(execute("", Options::default().with_stream_timeout_ms(0)));
 }
 
 #[test]
@@ -57,7 +57,7 @@ fn noise_is_told_and_the_stream_goes_on() {
         told,
         ["system", "not_json: npm warn", "not_an_object: null", "missing_type_field: {\"a\":1}", "result"]
     );
-    let strict = Options { strict: true, ..fake.options() };
+    let strict = fake.options().with_strict(true);
     let (messages, error) = block_on(async { drain(&mut execute("x", strict)).await });
     assert_eq!((messages.len(), error.unwrap().kind()), (1, "parse_error"));
     nothing_left(&fake);
@@ -88,7 +88,7 @@ fn a_slow_reader_holds_the_cli_up_and_is_no_silence() {
         "p".repeat(200)
     );
     let fake = Fake::new(&body);
-    let options = Options { stream_timeout_ms: 300, ..fake.options() };
+    let options = fake.options().with_stream_timeout_ms(300);
     block_on(async {
         let mut stream = execute("x", options);
         stream.next().await.unwrap().unwrap();
@@ -106,7 +106,7 @@ fn messages_reach_the_cli_as_lines() {
         "printf '%s ' \"$@\" >\"$AMP_TEST_DIR/argv\"; cat >\"$AMP_TEST_DIR/stdin\"; {INIT}; {RESULT}"
     ));
     let messages = vec![create_user_message("first"), create_user_message("second\nline")];
-    let options = Options { thinking: true, ..fake.options() };
+    let options = fake.options().with_thinking(true);
     assert_eq!(block_on(amp_sdk::run(messages.clone(), options)).unwrap(), "ok");
     assert_eq!(fake.read("argv"), "--execute --stream-json-thinking --stream-json-input ");
     let lines: Vec<String> = messages.iter().map(|message| message.to_value().to_string()).collect();
@@ -118,12 +118,8 @@ fn the_environment_is_what_was_given() {
     let fake = Fake::new(&format!(
         "cat >/dev/null; env | sort >\"$AMP_TEST_DIR/env\"; pwd >\"$AMP_TEST_DIR/cwd\"; {RESULT}"
     ));
-    let options = Options {
-        env: [("AMP_URL".to_owned(), "http://u".to_owned())].into(),
-        toolbox: Some("/tools".into()),
-        cwd: Some(fake.path("home")),
-        ..fake.options()
-    };
+    let options =
+        fake.options().with_env([("AMP_URL", "http://u")]).with_toolbox("/tools").with_cwd(fake.path("home"));
     block_on(amp_sdk::run("x", options)).unwrap();
     let env = fake.read("env");
     let names: Vec<&str> =
@@ -194,7 +190,8 @@ fn the_version_is_asked_for_once_and_decides() {
     assert_eq!(block_on(amp_sdk::version::probe_version(&fake.options())).unwrap(), version);
     assert_eq!(fake.read("asked"), "x\n");
     let public = |cli_version| {
-        let options = Options { cli_version, visibility: Some("public".into()), ..fake.options() };
+        let mut options = fake.options().with_visibility("public");
+        options.cli_version = cli_version;
         amp_sdk::plan_run(&"x".into(), &options).unwrap().argv.last().unwrap().clone()
     };
     assert_eq!((public(Some(version)), public(None)), ("public".into(), "unlisted".into()));

@@ -18,8 +18,9 @@ fn planned(fake: &Fake, given: &Value) -> Result<RunPlan, Error> {
     if let Some(path) = given["base_path"].as_str() {
         options.settings_file = Some(path.into());
     }
-    for rule in given["permissions"].as_array().into_iter().flatten() {
-        options.permissions.push(Permission::try_from(rule.clone())?);
+    if let Some(rules) = given["permissions"].as_array() {
+        let rules = rules.iter().cloned().map(Permission::try_from).collect::<Result<Vec<_>, _>>()?;
+        options = options.with_permissions(rules);
     }
     options.dangerously_allow_all = given["dangerously_allow_all"].as_bool();
     options.skills = given["skills"].as_str().map(str::to_owned);
@@ -89,15 +90,15 @@ fn the_users_own_settings_are_merged_and_not_hidden() {
     )
     .unwrap();
     let rule = Permission::new("Bash", PermissionAction::Reject);
-    let options = Options { permissions: vec![rule.clone()], ..fake.options() };
+    let options = fake.options().with_permissions([rule.clone()]);
     let settings = |options: &Options| plan_run(&"x".into(), options).unwrap().settings.unwrap();
     assert_eq!(
         settings(&options),
         json!({"amp.url": "u", "amp.permissions": [rule.to_value()], "amp.dangerouslyAllowAll": false})
     );
     std::fs::write(fake.path("mine.json"), "{\"amp.url\": \"other\"}").unwrap();
-    let variable = [("AMP_SETTINGS_FILE".to_owned(), fake.path("mine.json").display().to_string())].into();
-    assert_eq!(settings(&Options { env: variable, ..options.clone() })["amp.url"], "other");
+    let variable = [("AMP_SETTINGS_FILE", fake.path("mine.json").display().to_string())];
+    assert_eq!(settings(&options.clone().with_env(variable))["amp.url"], "other");
     std::fs::write(config.join("settings.jsonc"), "{ broken").unwrap();
     assert_eq!(plan_run(&"x".into(), &options).unwrap_err().kind(), "invalid_configuration");
 }
@@ -111,14 +112,11 @@ stat -c %a "$2" >>"$AMP_TEST_DIR/modes"; cat "$2" >>"$AMP_TEST_DIR/files"; esac;
 cat >"$AMP_TEST_DIR/stdin"; {INIT}; {RESULT}"#
     );
     let fake = Fake::new(&body);
-    let options = Options {
-        permissions: vec![Permission::new("Bash", PermissionAction::Ask)],
-        mcp_config: Some(
-            "{\"s\":{\"url\":\"https://h\",\"headers\":{\"Authorization\":\"hunter2\"}}}".into(),
-        ),
-        env: [("AMP_API_KEY".to_owned(), "key1".to_owned())].into(),
-        ..fake.options()
-    };
+    let options = fake
+        .options()
+        .with_permissions([Permission::new("Bash", PermissionAction::Ask)])
+        .with_mcp_config("{\"s\":{\"url\":\"https://h\",\"headers\":{\"Authorization\":\"hunter2\"}}}")
+        .with_env([("AMP_API_KEY", "key1")]);
     let text = block_on(amp_sdk::run("--prompt\nof two lines\n", options)).unwrap();
     assert_eq!((text.as_str(), fake.left()), ("ok", 0));
     assert_eq!(fake.read("modes"), "600\n600\n");
@@ -134,11 +132,8 @@ cat >"$AMP_TEST_DIR/stdin"; {INIT}; {RESULT}"#
 fn private_files_go_on_every_way_out() {
     for (body, deadline) in [("exit 3", None), (INIT, None), ("sleep 60", Some(200))] {
         let fake = Fake::new(body);
-        let options = Options {
-            permissions: vec![Permission::new("Bash", PermissionAction::Ask)],
-            run_deadline_ms: deadline,
-            ..fake.options()
-        };
+        let mut options = fake.options().with_permissions([Permission::new("Bash", PermissionAction::Ask)]);
+        options.run_deadline_ms = deadline;
         let (_, error) = block_on(async { drain(&mut amp_sdk::execute("x", options)).await });
         assert!(error.is_some());
         assert_eq!(fake.left(), 0, "{body}");
@@ -146,13 +141,13 @@ fn private_files_go_on_every_way_out() {
     let fake = Fake::new("exit 0");
     std::fs::write(fake.path("amp"), "#!/nowhere/interpreter\n").unwrap();
     let permissions = vec![Permission::new("Bash", PermissionAction::Ask)];
-    let options = Options { permissions: permissions.clone(), ..fake.options() };
+    let options = fake.options().with_permissions(permissions.clone());
     assert_eq!(block_on(amp_sdk::run("x", options)).unwrap_err().kind(), "cli_not_found");
     assert_eq!(fake.left(), 0);
     // A dropped stream's files go when its CLI is reaped.
     let fake = Fake::new(&format!("{INIT}; sleep 60"));
     block_on(async {
-        let mut stream = amp_sdk::execute("x", Options { permissions, ..fake.options() });
+        let mut stream = amp_sdk::execute("x", fake.options().with_permissions(permissions));
         stream.next().await.unwrap().unwrap();
         assert_eq!(fake.left(), 1);
         let mode = |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
@@ -173,12 +168,9 @@ fn every_tool_may_be_allowed_and_that_may_be_denied() {
         .unwrap();
     let rules = vec![Permission::new("Bash", PermissionAction::Reject)];
     let written = |dangerously_allow_all, permissions: &[Permission]| {
-        let options = Options {
-            settings_file: Some(fake.path("mine.json")),
-            dangerously_allow_all,
-            permissions: permissions.to_vec(),
-            ..fake.options()
-        };
+        let mut options = fake.options().with_settings_file(fake.path("mine.json"));
+        options.dangerously_allow_all = dangerously_allow_all;
+        options.permissions = Some(permissions.to_vec()).filter(|rules| !rules.is_empty());
         let planned = plan_run(&"x".into(), &options).unwrap();
         (planned.settings.map(|settings| settings["amp.dangerouslyAllowAll"].clone()), planned.warnings.len())
     };
@@ -198,10 +190,8 @@ fn rules_that_the_cli_refuses_are_refused_before_anything_is_written() {
         let Ok(rule) = Permission::try_from(rule.clone()) else { return };
         // The checker is the one that was recorded from the CLI.
         assert!(!amp_sdk::permissions::check_rules(&json!([rule.to_value()])).is_empty(), "{rule:?}");
-        let options = Options {
-            permissions: vec![Permission::new("Read", PermissionAction::Allow), rule],
-            ..fake.options()
-        };
+        let options =
+            fake.options().with_permissions([Permission::new("Read", PermissionAction::Allow), rule]);
         let planned = plan_run(&"x".into(), &options).unwrap_err();
         let ran = block_on(amp_sdk::run("x", options)).unwrap_err();
         for error in [planned, ran] {
@@ -223,8 +213,7 @@ fn rules_that_the_cli_refuses_are_refused_before_anything_is_written() {
         refused(rule);
     }
     assert_eq!((fake.left(), fake.path("started").exists()), (0, false));
-    let with =
-        |context: &str| amp_sdk::PermissionOptions { context: Some(context.into()), ..Default::default() };
+    let with = |context: &str| amp_sdk::PermissionOptions::default().with_context(context);
     let error = amp_sdk::create_permission("Bash", "allow", with("main")).unwrap_err();
     assert_eq!(
         error.to_string(),
@@ -238,7 +227,7 @@ fn rules_that_the_cli_refuses_are_refused_before_anything_is_written() {
 #[test]
 fn the_cli_has_five_log_levels() {
     let fake = Fake::new("touch \"$AMP_TEST_DIR/started\"");
-    let with = |level: &str| Options { log_level: Some(level.into()), ..fake.options() };
+    let with = |level: &str| fake.options().with_log_level(level);
     for level in ["error", "warn", "info", "debug", "audit"] {
         let argv = plan_run(&"x".into(), &with(level)).unwrap().argv;
         assert!(argv.windows(2).any(|two| two == ["--log-level", level]), "{argv:?}");
@@ -268,4 +257,37 @@ fn what_is_called_otherwise_now_is_named_where_it_is_refused() {
         "use --visibility public: the Amp CLI 0.0.1790142911 does not have it; 0.0.1790142911 refuses it, and calls it unlisted"
     );
     assert!(!fake.path("started").exists());
+}
+
+#[test]
+fn an_empty_list_of_rules_takes_the_place_of_the_users_own() {
+    let fake = Fake::new("exit 0");
+    let own = fake.path("home/.config/amp");
+    std::fs::create_dir_all(&own).unwrap();
+    let rule = json!({"tool": "*", "action": "allow"});
+    std::fs::write(
+        own.join("settings.json"),
+        json!({"amp.permissions": [rule], "amp.url": "u", "amp.dangerouslyAllowAll": true}).to_string(),
+    )
+    .unwrap();
+    let planned = |options: &Options| plan_run(&"x".into(), options).unwrap().settings;
+    assert_eq!(planned(&fake.options()), None);
+    let none = fake.options().with_permissions(Vec::<Permission>::new());
+    assert_eq!(
+        planned(&none),
+        Some(json!({"amp.permissions": [], "amp.url": "u", "amp.dangerouslyAllowAll": false}))
+    );
+}
+
+#[test]
+fn a_plan_refuses_contexts_that_the_cli_does_not_have() {
+    let fake = Fake::new("exit 0");
+    for (context, usable) in [("thread", true), ("subagent", true), ("everywhere", false), ("", false)] {
+        let rule = Permission::new("Bash", PermissionAction::Ask).with_context(context);
+        let planned = plan_run(&"x".into(), &fake.options().with_permissions([rule]));
+        assert_eq!(planned.is_ok(), usable, "{context}: {planned:?}");
+        if let Err(error) = planned {
+            assert!(error.to_string().starts_with("use permissions[0].context: "), "{error}");
+        }
+    }
 }

@@ -13,13 +13,12 @@ use crate::fake::block_on;
 fn through(fake: &InstalledFake) -> Option<(Sshd, Options)> {
     let bin = fake.path().parent().unwrap().display();
     let server = Sshd::start(&[("PATH", &format!("{bin}:/usr/bin:/bin")), ("HOME", &format!("{bin}/home"))])?;
-    let ssh = SshSurface {
-        port: Some(server.port()),
-        identity_file: Some(server.key()),
-        options: server.options(),
-        ..SshSurface::new("127.0.0.1")
-    };
-    let options = Options { execution_surface: ExecutionSurface::Ssh(ssh), cli_path: None, ..fake.options() };
+    let ssh = SshSurface::new("127.0.0.1")
+        .with_port(server.port())
+        .with_identity_file(server.key())
+        .with_options(server.options());
+    let mut options = fake.options().with_execution_surface(ExecutionSurface::Ssh(ssh));
+    options.cli_path = None;
     Some((server, options))
 }
 
@@ -33,12 +32,10 @@ fn a_prompt_reaches_another_machine_byte_for_byte() {
     let fake = FakeAmp::new().with_run(FakeReply::success("over there")).build().unwrap();
     let Some((_server, options)) = through(&fake) else { return };
     let prompt = "--it's \"quoted\" $(touch /nowhere) `id` \\ \\n $HOME\n\n  two lines\u{e9}\u{1f980}\t\n";
-    let options = Options {
-        labels: vec!["a-label".into()],
-        mode: Some("o'dd \"$(id)\"".into()),
-        env: [("AMP_API_KEY".to_owned(), "key with 'quotes' $HOME".to_owned())].into(),
-        ..options
-    };
+    let options = options
+        .with_labels(["a-label"])
+        .with_mode("o'dd \"$(id)\"")
+        .with_env([("AMP_API_KEY", "key with 'quotes' $HOME")]);
     assert_eq!(block_on(amp_sdk::run(prompt, options)).unwrap(), "over there");
     let calls = fake.calls();
     let [call] = &calls[..] else { panic!("{calls:?}") };

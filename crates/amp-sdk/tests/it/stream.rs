@@ -1,6 +1,6 @@
 //! The stream of a run: when it starts, what it gives when, how it ends.
 
-use amp_sdk::{Options, StreamMessage, execute};
+use amp_sdk::{StreamMessage, execute};
 
 use crate::fake::{Fake, INIT, RESULT, block_on, drain};
 use crate::runs::nothing_left;
@@ -99,12 +99,11 @@ fn missing_credentials_have_their_own_kind() {
 fn a_run_out_of_time_leaves_nothing() {
     let body = format!("{INIT}; (setsid sleep 60 &) ; sleep 60 & trap '' INT TERM; sleep 60");
     let fake = Fake::new(&body);
-    let options = Options {
-        stream_timeout_ms: 200,
-        transport_headless_timeout_ms: 100,
-        permissions: vec![amp_sdk::Permission::new("Bash", amp_sdk::PermissionAction::Ask)],
-        ..fake.options()
-    };
+    let options = fake
+        .options()
+        .with_stream_timeout_ms(200)
+        .with_transport_headless_timeout_ms(100)
+        .with_permissions([amp_sdk::Permission::new("Bash", amp_sdk::PermissionAction::Ask)]);
     assert_eq!(block_on(amp_sdk::run("x", options)).unwrap_err().kind(), "stream_timeout");
     nothing_left(&fake);
     assert_eq!(fake.left(), 0);

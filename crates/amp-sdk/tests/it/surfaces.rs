@@ -18,7 +18,7 @@ fn ssh(fake: &Fake) -> SshSurface {
          exec env -i HOME=\"$AMP_TEST_DIR/there\" PATH=\"$AMP_TEST_DIR/there/bin:/usr/bin:/bin\" OUT=\"$AMP_TEST_DIR\" \
          AMP_TEST_DIR=\"$AMP_TEST_DIR\" sh -c \"$last\"\n",
     );
-    SshSurface { ssh_path: Some(fake.path("ssh")), user: Some("me".into()), ..SshSurface::new("build") }
+    SshSurface::new("build").with_ssh_path(fake.path("ssh")).with_user("me")
 }
 
 #[test]
@@ -28,18 +28,12 @@ fn another_machine_is_asked_by_one_quoted_command() {
     ));
     let surface = ExecutionSurface::Ssh(ssh(&fake));
     std::fs::create_dir(fake.path("there/it's here")).unwrap();
-    let options = Options {
-        execution_surface: surface,
-        cli_path: None,
-        cwd: Some(fake.path("there/it's here")),
-        mode: Some("o'dd $(x)".into()),
-        env: [
-            ("AMP_API_KEY".to_owned(), "hunter2 'x'".to_owned()),
-            ("AMP_CLI_PATH".to_owned(), "/mine".to_owned()),
-        ]
-        .into(),
-        ..fake.options()
-    };
+    let options = Options::default()
+        .with_base_env(fake.env())
+        .with_execution_surface(surface)
+        .with_cwd(fake.path("there/it's here"))
+        .with_mode("o'dd $(x)")
+        .with_env([("AMP_API_KEY", "hunter2 'x'"), ("AMP_CLI_PATH", "/mine")]);
     assert_eq!(block_on(amp_sdk::run("--prompt\n", options)).unwrap(), "ok");
     assert_eq!(fake.read("stdin"), "--prompt\n");
     assert_eq!(fake.read("argv"), "--execute\n--stream-json\n--mode\no'dd $(x)\n");
@@ -54,13 +48,14 @@ fn another_machine_is_asked_by_one_quoted_command() {
 #[test]
 fn a_missing_cli_there_and_files_of_here_are_named() {
     let fake = Fake::new("exit 0");
-    let there =
-        Options { execution_surface: ExecutionSurface::Ssh(ssh(&fake)), cli_path: None, ..fake.options() };
+    let there = Options::default()
+        .with_base_env(fake.env())
+        .with_execution_surface(ExecutionSurface::Ssh(ssh(&fake)));
     std::fs::remove_file(fake.path("there/bin/amp")).unwrap();
     let error = block_on(amp_sdk::run("x", there.clone())).unwrap_err();
     assert_eq!((error.kind(), error.exit_code()), ("cli_not_found", Some(127)));
     std::fs::remove_file(fake.path("ssh-argv")).unwrap();
-    let overlay = Options { permissions: vec![Permission::new("Bash", PermissionAction::Ask)], ..there };
+    let overlay = there.with_permissions([Permission::new("Bash", PermissionAction::Ask)]);
     assert_eq!(block_on(amp_sdk::run("x", overlay)).unwrap_err().kind(), "invalid_configuration");
     assert!(!fake.path("ssh-argv").exists(), "ssh was started");
 }
@@ -79,7 +74,7 @@ fn authority(fake: &Fake) -> Value {
 fn an_authority_alone_says_what_runs() {
     let fake = Fake::new(&format!("/usr/bin/env >\"$OUT/env\"; echo \"noise hunter2\"; {INIT}; {RESULT}"));
     let governed = GovernedAuthority::try_from(authority(&fake)).unwrap();
-    let options = Options { governed_authority: Some(governed), ..Options::default() };
+    let options = Options::default().with_governed_authority(governed);
     let (messages, error) = block_on(async { drain(&mut execute("x", options.clone())).await });
     assert!(error.is_none(), "{error:?}");
     let env = fake.read("env");
@@ -97,10 +92,8 @@ type Change = fn(&mut Options);
 #[test]
 fn what_the_authority_does_not_govern_is_refused_by_name() {
     let fake = Fake::new("touch \"$OUT/started\"");
-    let governed = Options {
-        governed_authority: Some(GovernedAuthority::try_from(authority(&fake)).unwrap()),
-        ..Options::default()
-    };
+    let governed =
+        Options::default().with_governed_authority(GovernedAuthority::try_from(authority(&fake)).unwrap());
     let changes: &[(Change, &str)] = &[
         (|given| given.cwd = Some("/".into()), "cwd"),
         (|given| given.env = [("AMP_API_KEY".into(), "x".into())].into(), "env"),
@@ -115,7 +108,7 @@ fn what_the_authority_does_not_govern_is_refused_by_name() {
         (|given| given.toolbox = Some("/t".into()), "toolbox"),
         (|given| given.skills = Some("/s".into()), "skills"),
         (|given| given.enabled_tools = Some(vec!["Read".into()]), "enabled_tools"),
-        (|given| given.permissions = vec![Permission::new("Bash", PermissionAction::Ask)], "permissions"),
+        (|given| given.permissions = Some(Vec::new()), "permissions"),
         (|given| given.dangerously_allow_all = Some(true), "dangerously_allow_all"),
         (|given| given.dangerously_allow_all = Some(false), "dangerously_allow_all"),
         (|given| given.execution_surface = ExecutionSurface::Ssh(SshSurface::new("h")), "execution_surface"),
@@ -154,8 +147,7 @@ fn an_authority_is_whole_or_refused_and_never_quoted() {
     }
     let governed = GovernedAuthority::try_from(authority(&fake)).unwrap();
     let error =
-        block_on(amp_sdk::run("x", Options { governed_authority: Some(governed), ..Options::default() }))
-            .unwrap_err();
+        block_on(amp_sdk::run("x", Options::default().with_governed_authority(governed))).unwrap_err();
     assert_eq!(error.kind(), "transport_exit");
     let shown = format!("{error} {error:?}");
     assert_eq!(error.stderr().trim(), "Error: [redacted] of [redacted] at [redacted]");

@@ -1,7 +1,7 @@
 //! Threads by the functions of the document.
 
 use amp_sdk::testing::{FakeAmp, FakeReply};
-use amp_sdk::{ContinueThread, Options, blocking, threads};
+use amp_sdk::{blocking, threads};
 
 const ID: &str = "T-abc123-def456";
 
@@ -42,8 +42,7 @@ fn a_new_thread_is_run_against_and_goes_on() {
     let fake = FakeAmp::new().build().unwrap();
     let thread = threads::blocking::new(&fake.amp_context(), Some("private")).unwrap();
     for prompt in ["Analyze the codebase", "Now implement the changes we discussed"] {
-        let continue_thread = Some(ContinueThread::Id(thread.clone()));
-        blocking::run(prompt, Options { continue_thread, ..fake.options() }).unwrap();
+        blocking::run(prompt, fake.options().with_continue_thread(thread.clone())).unwrap();
     }
     for call in &fake.calls()[1..] {
         assert_eq!(call.args[..3], ["threads", "continue", &*thread]);

@@ -42,6 +42,14 @@ pub struct SdkRun<'a> {
     pub labels: &'a [String],
     /// `--features`, each.
     pub features: &'a [String],
+    /// `--executor`
+    pub executor: Option<&'a str>,
+    /// `--runner-dir`
+    pub runner_dir: Option<&'a OsStr>,
+    /// `--project`
+    pub project: Option<&'a str>,
+    /// `--attach`, each.
+    pub attach: &'a [PathBuf],
     /// `--title`
     pub title: Option<&'a str>,
     /// `--no-archive-after-execute`
@@ -107,6 +115,9 @@ impl SdkRun<'_> {
                 self.mode.filter(|_| !amplihack_sys::sabotage::is_active("amp-option-mode")).map(OsStr::new),
             ),
             ("--mcp-config", self.mcp_config.as_deref().map(AsRef::as_ref)),
+            ("--executor", self.executor.map(OsStr::new)),
+            ("--runner-dir", self.runner_dir),
+            ("--project", self.project.map(OsStr::new)),
             ("--title", self.title.map(OsStr::new)),
         ];
         for (flag, value) in texts {
@@ -123,6 +134,7 @@ impl SdkRun<'_> {
         ] {
             words.extend(values.iter().flat_map(|value| [OsString::from(flag), OsString::from(value)]));
         }
+        words.extend(self.attach.iter().flat_map(|path| [OsString::from("--attach"), path.into()]));
         let switches = [
             // Switches come last, `--stream-json-input` behind all of them: recorded command lines of the official SDKs have it there.
             ("--no-archive-after-execute", self.no_archive_after_execute),

@@ -176,7 +176,7 @@ fn a_session_on_a_second_machine_is_completed() {
 #[test]
 fn a_rust_program_has_typed_messages_without_an_account() {
     // Cargo has built what this line of the page runs.
-    line("docs/amp-sdk/getting-started.md", "`cargo run -p amp-sdk --example progress`");
+    line("docs/amp-sdk/getting-started.md", "`cargo run -p amplihack-amp-sdk --example progress`");
     let sandbox = Sandbox::new();
     let example = amplihack().parent().unwrap().join("examples/progress");
     if !example.exists() {

@@ -1,10 +1,11 @@
 //! Three deadlines, each with its name.
 
+use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-use amplihack_session::{ChildOutput, DeadlineKind, Deadlines, EndCause, RunSpec};
+use amplihack_session::{AgentRun, ChildOutput, DeadlineKind, Deadlines, EndCause, RunError, RunSpec};
 
-use crate::support::{run_clean, spec, text};
+use crate::support::{block_on, run_clean, spec, tagged, text};
 
 const SHORT: Option<Duration> = Some(Duration::from_millis(300));
 
@@ -53,6 +54,45 @@ fn a_child_that_ignores_int_and_term_is_killed_after_two_graces() {
     );
     assert_eq!((why, out), (EndCause::Deadline(DeadlineKind::Total), "int\nterm\n".into()));
     assert!(start.elapsed() >= Duration::from_millis(300 + 2 * 400));
+}
+
+#[test]
+fn deadlines_hold_while_nobody_polls_if_the_time_is_kept() {
+    for (timekeeper, left) in [(true, 0), (false, 1)] {
+        let deadlines = Deadlines { total: SHORT, ..Deadlines::default() };
+        let spec = RunSpec {
+            deadlines,
+            timekeeper,
+            grace: Duration::from_millis(200),
+            ..spec("trap '' INT TERM; while :; do sleep 47; done")
+        };
+        let tag = spec.tag.clone();
+        block_on(async {
+            let run = AgentRun::start(spec).await.unwrap();
+            std::thread::sleep(Duration::from_millis(1_500));
+            assert_eq!(tagged(&tag).len().min(1), left, "{timekeeper}");
+            assert_eq!(run.wait().await.unwrap().cause, EndCause::Deadline(DeadlineKind::Total));
+        });
+    }
+}
+
+#[test]
+fn a_run_needs_a_runtime_with_io_and_time() {
+    let start = |runtime: Option<tokio::runtime::Runtime>| {
+        let mut run = Box::pin(AgentRun::start(spec("sleep 47")));
+        match runtime {
+            Some(runtime) => runtime.block_on(run).map(drop),
+            None => match run.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+                Poll::Ready(started) => started.map(drop),
+                Poll::Pending => panic!("it waits"),
+            },
+        }
+    };
+    let mut bare = tokio::runtime::Builder::new_current_thread();
+    for runtime in [None, Some(bare.build().unwrap()), Some(bare.enable_time().build().unwrap())] {
+        let error = start(runtime).unwrap_err();
+        assert!(matches!(error, RunError::NoRuntime { .. }), "{error}");
+    }
 }
 
 #[test]

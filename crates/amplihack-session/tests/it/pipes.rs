@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use amplihack_session::{ChildInput, ChildOutput, ProcessExit, RunSpec};
+use amplihack_session::{AgentRun, ChildInput, ChildOutput, ProcessExit, RunSpec, RunStep};
 
-use crate::support::{run_clean, spec, text};
+use crate::support::{block_on, run_clean, spec, text};
 
 const TEN_MB: usize = 10 << 20;
 
@@ -64,6 +64,37 @@ fn what_a_child_leaves_unread_is_counted_to_the_byte_and_is_no_failure_by_itself
         assert_eq!(outcome.exit, ProcessExit::Code(0), "{script}");
         assert_eq!(outcome.unread, Some(unread), "{script}");
     }
+}
+
+#[test]
+fn an_open_input_takes_bytes_until_it_is_closed() {
+    let spec = RunSpec {
+        stdin: ChildInput::Open(b"a".to_vec()),
+        stdout: ChildOutput::Stream,
+        ..spec("cat; echo end")
+    };
+    let more = pattern(300 << 10);
+    let (heard, output) = block_on(async {
+        let mut run = AgentRun::start(spec).await.unwrap();
+        let (mut heard, mut fed) = (Vec::new(), 0);
+        loop {
+            match run.next_step().await.unwrap() {
+                RunStep::Output(bytes) => heard.extend_from_slice(bytes),
+                RunStep::Over => break,
+                _ => {
+                    assert_eq!(run.takes_input(), fed < 2);
+                    fed += 1;
+                    match fed {
+                        1 => run.write_input(&more),
+                        _ => run.close_input(),
+                    }
+                }
+            }
+        }
+        (heard, run.finish_run().unwrap())
+    });
+    assert!(heard == [b"a", &*more, b"end\n"].concat(), "{} bytes", heard.len());
+    assert_eq!((output.exit, output.unread), (ProcessExit::Code(0), None));
 }
 
 #[test]

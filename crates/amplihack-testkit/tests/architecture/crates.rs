@@ -1,6 +1,7 @@
 //! Which crate may know which: the floors, and the libraries that stay on some of them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::process::Command;
 
 use serde_json::Value;
@@ -18,7 +19,7 @@ const FLOORS: &[(u32, &str)] = &[
     (5, "amplihack-recipe"),
     (5, "amplihack-remote"),
     (4, "amplihack-launcher"),
-    (4, "amp-sdk"),
+    (4, "amplihack-amp-sdk"),
     (4, "amplihack-export"),
     (3, "amplihack-session"),
     (3, "amplihack-hooks"),
@@ -45,6 +46,10 @@ const FUZZ: &str = "amplihack-fuzz";
 
 struct Crate {
     name: String,
+    /// Path of its directory below the workspace's root.
+    home: String,
+    /// Name of its library in code.
+    library: String,
     /// Name and whether it is a dependency for tests only.
     knows: Vec<(String, bool)>,
 }
@@ -63,6 +68,7 @@ fn crates() -> Vec<Crate> {
     let metadata = metadata();
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    let root = amplihack_testkit::workspace();
     let knows = |package: &Value| {
         list(&package["dependencies"])
             .iter()
@@ -71,8 +77,20 @@ fn crates() -> Vec<Crate> {
     };
     list(&metadata["packages"])
         .iter()
-        .map(|package| Crate { name: text(&package["name"]), knows: knows(package) })
+        .map(|package| {
+            let name = text(&package["name"]);
+            let home = PathBuf::from(text(&package["manifest_path"]));
+            let home = home.parent().and_then(|home| home.strip_prefix(&root).ok()).unwrap_or(&root);
+            let library = list(&package["targets"]).into_iter().find(|target| target["kind"][0] == "lib");
+            let library = library.map_or_else(|| name.replace('-', "_"), |target| text(&target["name"]));
+            Crate { home: home.display().to_string(), library, knows: knows(package), name }
+        })
         .collect()
+}
+
+/// Reports whether other people get the crate of this name.
+pub(crate) fn is_shipped(name: &str) -> bool {
+    floor(name).is_some()
 }
 
 fn floor(name: &str) -> Option<u32> {
@@ -107,7 +125,7 @@ fn every_crate_has_a_floor_and_the_document_says_the_same() {
 #[test]
 fn a_crate_knows_only_lower_floors() {
     let mut breaches = Vec::new();
-    for Crate { name, knows } in crates() {
+    for Crate { name, knows, .. } in crates() {
         for (known, for_tests) in knows {
             let allowed = match (floor(&name), floor(&known)) {
                 (_, None) if !DEV.contains(&known.as_str()) => continue,
@@ -130,20 +148,17 @@ fn a_crate_uses_what_it_knows() {
     // What is not used is compiled before the crate all the same, and each of its changes compiles the crate again.
     let sources = sources();
     let mut breaches = Vec::new();
-    for Crate { name, knows } in crates() {
-        let home = if [FUZZ, "xtask"].contains(&&*name) {
-            name.trim_start_matches("amplihack-").to_owned()
-        } else {
-            format!("crates/{name}")
-        };
+    let crates = crates();
+    let libraries: BTreeMap<&str, &str> =
+        crates.iter().map(|found| (&*found.name, &*found.library)).collect();
+    for Crate { name, home, knows, .. } in &crates {
         for (known, for_tests) in knows {
-            let is_own = floor(&known).is_some() || DEV.contains(&known.as_str());
-            let word = known.replace('-', "_");
+            let Some(word) = libraries.get(&**known) else { continue };
             let is_used = sources
                 .iter()
-                .filter(|source| source.is_in(&home) && (for_tests || !source.is_test_or_build()))
-                .any(|source| has_word(if for_tests { &source.text } else { &source.code }, &word));
-            if is_own && known != name && !is_used {
+                .filter(|source| source.is_in(home) && (*for_tests || !source.is_test_or_build()))
+                .any(|source| has_word(if *for_tests { &source.text } else { &source.code }, word));
+            if known != name && !is_used {
                 breaches.push(format!("{name} does not use {known}"));
             }
         }
@@ -154,7 +169,7 @@ fn a_crate_uses_what_it_knows() {
 #[test]
 fn libraries_stay_on_their_floors() {
     let mut breaches = Vec::new();
-    for Crate { name, knows } in crates() {
+    for Crate { name, knows, .. } in crates() {
         for (known, for_tests) in knows {
             let allowed = if known == "clap" || known.starts_with("clap_") {
                 ["amplihack-cli", "amplihack-compat"].contains(&&*name)

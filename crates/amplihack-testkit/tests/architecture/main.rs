@@ -13,6 +13,7 @@ mod docs;
 mod files;
 mod functions;
 mod names;
+mod packages;
 mod readers;
 mod source;
 mod words;

@@ -19,7 +19,7 @@ const IDIOMS: &[&str] = &[
 
 /// Crates that programs of other people use: what can fail in them says how.
 const LIBRARIES: &[&str] = &[
-    "amp-sdk",
+    "amplihack-amp-sdk",
     "amplihack-agent",
     "amplihack-audit",
     "amplihack-policy",
