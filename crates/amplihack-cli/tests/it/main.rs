@@ -76,6 +76,7 @@ mod real_permissions;
 mod real_pin;
 mod real_private;
 mod real_recipe;
+mod real_recordings;
 mod real_repository;
 mod real_resume;
 mod real_signals;
