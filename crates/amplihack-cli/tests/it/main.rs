@@ -103,6 +103,7 @@ mod schemas;
 mod sessions;
 mod sessions_results;
 mod soak;
+mod stream_counts;
 mod tutorial;
 mod worktree_again;
 mod worktree_setup;

@@ -99,7 +99,7 @@ fn blocks(content: &Value) -> String {
 
 /// What comes of the lines of one kind.
 #[derive(Default)]
-pub(crate) struct KindCount {
+struct KindCount {
     lines: usize,
     typed: usize,
     raw: usize,
@@ -113,10 +113,17 @@ impl KindCount {
     }
 }
 
+/// Lines, or kinds of lines, and what comes of them. The rest is raw.
+pub(crate) struct TypedCount {
+    pub(crate) all: usize,
+    pub(crate) typed: usize,
+    silent: usize,
+}
+
 /// What comes of all recordings of an agent.
 #[derive(Default)]
 pub(crate) struct StreamCount {
-    pub(crate) kinds: BTreeMap<String, KindCount>,
+    kinds: BTreeMap<String, KindCount>,
     /// Events by their types.
     events: BTreeMap<String, usize>,
     versions: BTreeSet<String>,
@@ -162,16 +169,23 @@ impl StreamCount {
         }
     }
 
-    /// Lines, those that are typed, and those that are silent.
-    pub(crate) fn lines(&self) -> (usize, usize, usize) {
+    /// The lines.
+    pub(crate) fn lines(&self) -> TypedCount {
         let sum = |of: fn(&KindCount) -> usize| self.kinds.values().map(of).sum();
-        (sum(|kind| kind.lines), sum(|kind| kind.typed), sum(|kind| kind.lines - kind.typed - kind.raw))
+        TypedCount {
+            all: sum(|kind| kind.lines),
+            typed: sum(|kind| kind.typed),
+            silent: sum(|kind| kind.lines - kind.typed - kind.raw),
+        }
     }
 
-    /// Kinds of lines, those that are typed, and those that are silent.
-    pub(crate) fn kinds(&self) -> (usize, usize, usize) {
-        let silent = self.kinds.values().filter(|kind| kind.typed + kind.raw == 0).count();
-        (self.kinds.len(), self.kinds.values().filter(|kind| kind.is_typed()).count(), silent)
+    /// The kinds of lines.
+    pub(crate) fn kinds(&self) -> TypedCount {
+        TypedCount {
+            all: self.kinds.len(),
+            typed: self.kinds.values().filter(|kind| kind.is_typed()).count(),
+            silent: self.kinds.values().filter(|kind| kind.typed + kind.raw == 0).count(),
+        }
     }
 }
 
@@ -216,7 +230,7 @@ fn summary(counts: &[(AgentBinary, StreamCount)]) -> String {
     for (agent, count) in counts {
         let versions = count.versions.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
         let mut row = vec![agent.to_string(), versions];
-        for (all, typed, silent) in [count.lines(), count.kinds()] {
+        for TypedCount { all, typed, silent } in [count.lines(), count.kinds()] {
             let typed_part = format!("{typed} ({} %)", percent(typed, all));
             row.extend([all.to_string(), typed_part, silent.to_string(), (all - typed - silent).to_string()]);
         }

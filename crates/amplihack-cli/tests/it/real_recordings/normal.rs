@@ -10,7 +10,7 @@ use crate::world::World;
 /// Lines that tell a state again and again: one of those in a row stands for all.
 const POLLS: [&str; 1] = ["\"type\":\"session.background_tasks_changed\""];
 /// Fields whose number is a duration or a size that the machine makes.
-const NUMBERS: [&str; 17] = [
+const NUMBERS: [&str; 18] = [
     "context_current_tokens",
     "dispatchDurationMs",
     "durationMs",
@@ -18,6 +18,7 @@ const NUMBERS: [&str; 17] = [
     "duration_api_ms",
     "duration_ms",
     "elapsed_seconds",
+    "end_time",
     "first_content_frame_ms",
     "requestBodyBytes",
     "requestBodyWireBytes",
@@ -29,10 +30,10 @@ const NUMBERS: [&str; 17] = [
     "ttft_ms",
     "ttft_stream_ms",
 ];
-/// Texts before the number of a process.
-const PROCESSES: [&str; 2] = ["cc-socks/", "PGID: "];
+/// Texts before the number of a process or a duration.
+const BEFORE: [&str; 3] = ["PGID: ", "cc-socks/", "duration_ms: "];
 /// Fields whose text is a random word, which other fields and texts may have as well.
-const WORDS: [&str; 4] = ["agentId", "agent_id", "run_id", "task_id"];
+const WORDS: [&str; 5] = ["agentId", "agent_id", "run_id", "task_id", "tool_id"];
 /// Stands for each of these numbers.
 const NUMBER: &str = "7";
 /// Stands for each time.
@@ -123,17 +124,11 @@ fn constant(line: &str, ids: &mut BTreeMap<String, usize>) -> String {
     let mut constant = String::with_capacity(line.len());
     let mut rest = line;
     while let Some(next) = rest.chars().next() {
-        let mut number = |id: &str| {
-            let many = ids.len() + 1;
-            *ids.entry(id.to_owned()).or_insert(many)
-        };
         if let Some(id) = rest.get(..UUID).filter(|id| is_uuid(id)) {
-            let number = number(id);
+            let many = ids.len() + 1;
+            let number = *ids.entry(id.to_owned()).or_insert(many);
             constant.push_str(&format!("{number:08x}-0000-4000-8000-{number:012x}"));
             rest = &rest[UUID..];
-        } else if let Some(id) = rest.get(..MILLIS).filter(|id| is_millis(id)) {
-            constant.push_str(&format!("17960000{:05}", number(id)));
-            rest = &rest[MILLIS..];
         } else if let Some(length) = time_length(rest) {
             constant.push_str(TIME);
             rest = &rest[length..];
@@ -147,13 +142,6 @@ fn constant(line: &str, ids: &mut BTreeMap<String, usize>) -> String {
         }
     }
     constant
-}
-
-/// Digits of a time in milliseconds, which stands in ids as well.
-const MILLIS: usize = 13;
-
-fn is_millis(text: &str) -> bool {
-    text.starts_with("1796") && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// Length of a UUID.
@@ -180,14 +168,14 @@ fn time_length(text: &str) -> Option<usize> {
     is_time.then_some(FORM.len() + tail + zone)
 }
 
-/// What stands before the number of a process or of a field of [`NUMBERS`] at the beginning of `text`, and what follows the number.
+/// What `text` begins with before the number of a field of [`NUMBERS`] or one of [`BEFORE`], and what follows the number.
 fn number_field(text: &str) -> Option<(&str, &str)> {
     let field = |name: &&str| {
         let after = text.strip_prefix(*name)?.trim_start_matches('\\').strip_prefix("\":")?;
         Some(after.trim_start())
     };
     let process = |before: &&str| text.strip_prefix(*before);
-    let number = NUMBERS.iter().find_map(field).or_else(|| PROCESSES.iter().find_map(process))?;
+    let number = NUMBERS.iter().find_map(field).or_else(|| BEFORE.iter().find_map(process))?;
     let after = number.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
     (after.len() < number.len()).then(|| (&text[..text.len() - number.len()], after))
 }
@@ -200,7 +188,7 @@ fn real_runs_differ_in_nothing_that_is_no_meaning() {
         line(r#"{"id":"29ebb752-2dda-413c-ae5f-536a16429b2c","at":"2026-12-01T09:39:58.447Z","duration_ms":12.5,"n":3}"#),
         r#"{"id":"00000001-0000-4000-8000-000000000001","at":"2026-11-30T10:15:00.000Z","duration_ms":7,"n":3}"#
     );
-    assert_eq!(line("x_1796119581143_0 PGID: 12343, é"), "x_1796000000002_0 PGID: 7, é");
+    assert_eq!(line("PGID: 12343, é"), "PGID: 7, é");
     assert_eq!(line("29ebb752-2dda-413c-ae5f-536a16429b2c"), "00000001-0000-4000-8000-000000000001");
     let text = r#"{"task_id":"bs7a83nck","x":"see bs7a83nck"}"#;
     assert_eq!(replace_words(text), r#"{"task_id":"b00000000","x":"see b00000000"}"#);
