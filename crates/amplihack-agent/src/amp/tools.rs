@@ -62,7 +62,9 @@ impl AmpTools {
             AgentToolKind::Plan => {
                 let entries = plan_entries(call.input.text());
                 let (id, parent) = (Some(call.id.clone()), call.parent.clone());
-                (!entries.is_empty()).then(|| AgentEvent::Plan(AgentPlan { entries, call: id, parent }))
+                Some(AgentPlan { entries, call: id, parent })
+                    .filter(|plan| !plan.entries.is_empty())
+                    .map(AgentEvent::Plan)
             }
             AgentToolKind::Agent => Some(AgentEvent::Task(started_task(&call))),
             _ => None,

@@ -99,24 +99,23 @@ impl ClaudeStream {
             mcp_servers: line.mcp_servers.0.into_iter().map(mcp_server).collect(),
             ..AgentSessionUpdate::default()
         };
-        let changes = match &self.known {
-            Some(known) => known.changes(&now),
-            None => {
-                out.push(AgentEvent::Started(AgentSessionStarted {
-                    agent_session: now.agent_session.clone(),
-                    version,
-                    model: now.model.clone(),
-                    cwd: now.cwd.clone(),
-                    tools,
-                    mcp_servers: now.mcp_servers.clone(),
-                    ..AgentSessionStarted::new(AgentBinary::Claude)
-                }));
-                AgentSessionUpdate {
-                    mode: now.mode.clone(),
-                    commands: now.commands.clone(),
-                    agents: now.agents.clone(),
-                    ..AgentSessionUpdate::default()
-                }
+        let changes = if let Some(known) = &self.known {
+            known.changes(&now)
+        } else {
+            out.push(AgentEvent::Started(AgentSessionStarted {
+                agent_session: now.agent_session.clone(),
+                version,
+                model: now.model.clone(),
+                cwd: now.cwd.clone(),
+                tools,
+                mcp_servers: now.mcp_servers.clone(),
+                ..AgentSessionStarted::new(AgentBinary::Claude)
+            }));
+            AgentSessionUpdate {
+                mode: now.mode.clone(),
+                commands: now.commands.clone(),
+                agents: now.agents.clone(),
+                ..AgentSessionUpdate::default()
             }
         };
         if changes != AgentSessionUpdate::default() {

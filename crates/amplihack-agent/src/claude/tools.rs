@@ -8,6 +8,7 @@ use super::wire::tool::{ClaudeHunk, ClaudeToolOutcome};
 use crate::decode::open_calls::OpenCall;
 use crate::decode::plan::plan_entries;
 use crate::decode::tools::{describe_call, settle_exit};
+use crate::decode::wire::WireInt;
 use crate::event::{
     AgentEvent, AgentFileChange, AgentPlan, AgentToolKind, EventJson, FileChangeKind, ToolCall, ToolResult,
 };
@@ -157,7 +158,7 @@ fn file_change(call: OpenCall, outcome: ClaudeToolOutcome<'_>) -> Option<AgentFi
 
 fn push_hunk(mut diff: String, hunk: &ClaudeHunk<'_>) -> String {
     let [old, old_lines, new, new_lines] =
-        [hunk.old_start, hunk.old_lines, hunk.new_start, hunk.new_lines].map(|number| number.count_or_zero());
+        [hunk.old_start, hunk.old_lines, hunk.new_start, hunk.new_lines].map(WireInt::count_or_zero);
     // Writing to a text cannot fail.
     let _ = writeln!(diff, "@@ -{old},{old_lines} +{new},{new_lines} @@");
     for line in &hunk.lines.0 {

@@ -90,7 +90,7 @@ impl<'de> Visitor<'de> for &mut ToolCallFacts {
         while let Some(key) = map.next_key::<WireText<'de>>()? {
             match key.text() {
                 "command" | "cmd" if self.wants_command => {
-                    self.command = map.next_value::<Texts<'de>>()?.into_command()
+                    self.command = map.next_value::<Texts<'de>>()?.into_command();
                 }
                 "pattern" | "query" | "filePattern" | "url" if self.wants_query => {
                     self.query = map.next_value::<WireText<'de>>()?.into_option();
@@ -106,7 +106,7 @@ impl<'de> Visitor<'de> for &mut ToolCallFacts {
                     self.paths.extend(texts.into_iter().map(Cow::into_owned));
                 }
                 "offset" | "start_line" if self.wants_paths => {
-                    self.line = map.next_value::<WireInt>()?.as_count()
+                    self.line = map.next_value::<WireInt>()?.as_count();
                 }
                 "view_range" | "read_range" if self.wants_paths => {
                     let range = map.next_value::<WireList<WireInt>>()?.0;

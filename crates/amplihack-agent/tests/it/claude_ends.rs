@@ -1,7 +1,7 @@
 //! Several records of the end in one run of Claude Code: they are joined, and none hides another.
 
 use amplihack_agent::decode::new_decoder;
-use amplihack_agent::event::{EndEvent, FailKind};
+use amplihack_agent::event::{EndEvent, EventJson, FailKind};
 use amplihack_agent::{AgentBinary, AgentEvent};
 use serde_json::{Value, json};
 
@@ -20,7 +20,7 @@ fn end_of(said: &[&str]) -> EndEvent {
     lines(AgentBinary::Claude, said, 0).end
 }
 
-fn of_type<'a>(decoded: &'a Decoded, kind: &str) -> Vec<Value> {
+fn of_type(decoded: &Decoded, kind: &str) -> Vec<Value> {
     let values = decoded.events().map(|event| serde_json::to_value(event).unwrap());
     values.filter(|event| event["type"] == *kind).collect()
 }
@@ -39,7 +39,7 @@ fn the_answer_is_that_of_the_users_own_turn() {
     let summary = &decoded.end.summary;
     assert!(decoded.end.is_success());
     assert_eq!(summary.text.as_deref(), Some("{\"answer\":42}"));
-    assert_eq!(summary.structured_output.as_ref().map(|json| json.to_value()), Some(json!({"answer": 42})));
+    assert_eq!(summary.structured_output.as_ref().map(EventJson::to_value), Some(json!({"answer": 42})));
     assert_eq!((summary.turns, summary.duration_ms), (Some(10), Some(6002)));
     assert_eq!(summary.stop_reason.as_deref(), Some("tool_use"));
     assert_eq!(of_type(&decoded, "started").len(), 1);

@@ -5,11 +5,13 @@ use serde_json::{Value, json};
 
 use crate::lines;
 
+#[expect(clippy::needless_pass_by_value, reason = "values are written where they are passed")]
 fn call(name: &str, input: Value) -> String {
     json!({"type": "assistant", "message": {"content": [{"type": "tool_use", "id": "t", "name": name, "input": input}]}})
         .to_string()
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "values are written where they are passed")]
 fn result(content: Value, is_error: bool, outcome: Value) -> String {
     json!({"type": "user", "tool_use_result": outcome, "message": {"role": "user", "content": [
         {"type": "tool_result", "tool_use_id": "t", "content": content, "is_error": is_error}]}})
