@@ -1,6 +1,6 @@
 //! Usage of a run, counted once.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use crate::event::{AgentUsage, UsageTotals};
 
@@ -9,9 +9,15 @@ use crate::event::{AgentUsage, UsageTotals};
 #[derive(Debug, Clone, Default)]
 pub struct UsageLedger {
     messages: BTreeMap<String, UsageTotals>,
-    unnamed: UsageTotals,
+    /// Ids of the messages, the oldest first.
+    order: VecDeque<String>,
+    /// Messages without an id, and those whose reports are all in.
+    settled: UsageTotals,
     stated: Option<UsageTotals>,
 }
+
+/// Messages that may still be reported again. Reports of one message come close together; a sub-agent's may be between them.
+const OPEN_MESSAGES: usize = 4096;
 
 impl UsageLedger {
     /// Takes a report in.
@@ -20,15 +26,23 @@ impl UsageLedger {
             // Agents that run several turns in one process state a total each time; the last one holds.
             (_, true) => self.stated = Some(usage.amounts),
             (Some(message), false) => {
-                self.messages.insert(message.clone(), usage.amounts);
+                if self.messages.insert(message.clone(), usage.amounts).is_none() {
+                    self.order.push_back(message.clone());
+                }
+                // The memory of a run is bounded, however many messages it has.
+                if self.order.len() > OPEN_MESSAGES
+                    && let Some(amounts) = self.order.pop_front().and_then(|old| self.messages.remove(&old))
+                {
+                    self.settled.add_amounts(&amounts);
+                }
             }
-            (None, false) => self.unnamed.add_amounts(&usage.amounts),
+            (None, false) => self.settled.add_amounts(&usage.amounts),
         }
     }
 
     /// Returns the usage so far.
     pub fn totals(&self) -> UsageTotals {
-        let mut sum = self.unnamed;
+        let mut sum = self.settled;
         for amounts in self.messages.values() {
             sum.add_amounts(amounts);
         }
@@ -46,7 +60,7 @@ impl UsageLedger {
 
 #[cfg(test)]
 mod tests {
-    use super::UsageLedger;
+    use super::{OPEN_MESSAGES, UsageLedger};
     use crate::event::{AgentUsage, UsageTotals};
 
     fn usage(message: Option<&str>, input: u64, total: bool) -> AgentUsage {
@@ -56,6 +70,20 @@ mod tests {
             amounts: UsageTotals { input_tokens: input, ..UsageTotals::default() },
             ..AgentUsage::default()
         }
+    }
+
+    #[test]
+    fn a_run_of_many_messages_keeps_few_of_them_and_counts_all() {
+        let mut ledger = UsageLedger::default();
+        let messages = 10 * OPEN_MESSAGES;
+        for number in 0..messages {
+            let id = format!("msg-{number}");
+            for input in [1, 3] {
+                ledger.observe(&usage(Some(&id), input, false));
+            }
+        }
+        assert_eq!(ledger.totals().input_tokens, 3 * messages as u64);
+        assert_eq!((ledger.messages.len(), ledger.order.len()), (OPEN_MESSAGES, OPEN_MESSAGES));
     }
 
     #[test]
