@@ -12,11 +12,13 @@ use crate::fake::{Fake, INIT, RESULT, block_on, drain};
 use crate::runs::nothing_left;
 
 /// A CLI that ignores what asks it to end, with a tool that does, too.
-const STUBBORN: &str = "(trap '' INT TERM; sleep 61) & trap '' INT TERM; while :; do sleep 1; done";
+fn stubborn() -> String {
+    format!("trap '' INT TERM; sleep 61 & {INIT}; while :; do sleep 1; done")
+}
 
 #[test]
 fn a_deadline_holds_while_nobody_polls() {
-    let fake = Fake::new(&format!("{INIT}; {STUBBORN}"));
+    let fake = Fake::new(&stubborn());
     let options = fake.options().with_run_deadline_ms(300).with_transport_headless_timeout_ms(400);
     let mut stream = execute("x", options.with_stream_timeout_ms(60_000));
     block_on(async {
@@ -32,7 +34,7 @@ fn a_deadline_holds_while_nobody_polls() {
 
 #[test]
 fn silence_that_nobody_waits_for_is_ended_and_unread_output_is_none() {
-    let fake = Fake::new(&format!("{INIT}; {STUBBORN}"));
+    let fake = Fake::new(&stubborn());
     let options = fake.options().with_stream_timeout_ms(300).with_transport_headless_timeout_ms(200);
     block_on(async {
         let mut stream = execute("x", options.clone());
@@ -68,7 +70,7 @@ fn a_run_that_ended_in_time_is_no_deadline_however_late_it_is_read() {
 
 #[test]
 fn a_run_ends_within_its_deadline_and_the_time_to_end() {
-    let fake = Fake::new(&format!("{INIT}; {STUBBORN}"));
+    let fake = Fake::new(&stubborn());
     let options = fake.options().with_run_deadline_ms(500).with_transport_headless_timeout_ms(1_000);
     let started = Instant::now();
     assert_eq!(block_on(amp_sdk::run("x", options)).unwrap_err().kind(), "run_deadline_exceeded");
@@ -110,7 +112,7 @@ fn a_poll_outside_of_a_runtime_is_an_error() {
 #[test]
 fn an_interrupted_run_may_still_give_its_result() {
     let fake = Fake::new(&format!(
-        "{INIT}; trap '{}; exit 0' INT; while :; do sleep 0.05; done",
+        "cat >/dev/null; trap '{}; exit 0' INT; {INIT}; while :; do sleep 0.05; done",
         RESULT.replace('\'', "'\\''")
     ));
     block_on(async {
@@ -131,7 +133,7 @@ fn cancelled(error: &amp_sdk::Error) {
 
 #[test]
 fn an_interrupt_may_come_from_elsewhere_and_twice() {
-    let fake = Fake::new(&format!("{INIT}; {STUBBORN}"));
+    let fake = Fake::new(&stubborn());
     let options: Options = fake.options().with_transport_headless_timeout_ms(600_000);
     block_on(async {
         let mut stream = execute("x", options.clone());
