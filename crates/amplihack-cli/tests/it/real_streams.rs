@@ -54,7 +54,7 @@ pub(crate) fn stream_command(
         .unwrap();
     let words = delivered.command.get_args().map(OsString::from);
     let words = std::iter::once(program.into()).chain(words).collect();
-    (words, delivered.stdin_payload.unwrap().into())
+    (words, delivered.stdin_payload.unwrap())
 }
 
 /// A run's output, decoded; the end is the last event.

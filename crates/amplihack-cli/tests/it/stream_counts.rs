@@ -18,7 +18,10 @@ fn nearly_every_line_of_a_recording_is_typed() {
             }
         }
     }
-    assert!(short.is_empty(), "less than {LEAST} % typed; docs/reference/streams.md shows the rest: {short:#?}");
+    assert!(
+        short.is_empty(),
+        "less than {LEAST} % typed; docs/reference/streams.md shows the rest: {short:#?}"
+    );
 }
 
 /// Counts are of what the decoders do, so a line that no decoder knows must lower them.

@@ -67,7 +67,8 @@ pub(crate) fn whole_answer(request: &Value, answer: &ModelAnswer, id: &str, usag
         Some(ScriptedStop::Refusal) => "SAFETY",
         None => "STOP",
     };
-    let mut candidate = json!({"content": {"role": "model", "parts": parts}, "finishReason": finish, "index": 0});
+    let mut candidate =
+        json!({"content": {"role": "model", "parts": parts}, "finishReason": finish, "index": 0});
     let searched = answer.parts.iter().find_map(|part| match part {
         ScriptedPart::Search(query) => Some(query),
         _ => None,

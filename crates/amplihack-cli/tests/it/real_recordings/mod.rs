@@ -19,6 +19,7 @@ use scenario::Book;
 const SHORT: &str = "tools";
 
 /// What `AMPLIHACK_RECORD` says: `all`, or the name of a scenario; `None` for a test.
+#[expect(clippy::disallowed_methods, reason = "how `cargo xtask record` asks")]
 fn asked() -> Option<String> {
     std::env::var("AMPLIHACK_RECORD").ok()
 }
@@ -56,8 +57,8 @@ fn write(agent: AgentBinary, scenario: &str, lines: &[String]) {
     let mut dates = read_dates();
     let today = jiff::Timestamp::now().strftime("%Y-%m-%d").to_string();
     dates.insert(name.clone(), today);
-    let dates: String = dates.iter().map(|(name, date)| format!("{date} {name}\n")).collect();
-    std::fs::write(directory.join("dates.txt"), dates).unwrap();
+    let dates: Vec<String> = dates.iter().map(|(name, date)| format!("{date} {name}\n")).collect();
+    std::fs::write(directory.join("dates.txt"), dates.concat()).unwrap();
     loud(&format!("recorded {name}: {} lines", lines.len()));
 }
 

@@ -102,7 +102,7 @@ fn gather_words(value: &Value, found: &mut Vec<String>) {
             for (name, value) in fields {
                 match value {
                     Value::String(word) if WORDS.contains(&name.as_str()) => {
-                        if word.len() > 5 && word.len() != UUID && !found.contains(word) {
+                        if word.len() > 5 && !is_uuid(word) && !found.contains(word) {
                             found.push(word.clone());
                         }
                     }
@@ -127,7 +127,7 @@ fn constant(line: &str, ids: &mut BTreeMap<String, usize>) -> String {
         if let Some(id) = rest.get(..UUID).filter(|id| is_uuid(id)) {
             let many = ids.len() + 1;
             let number = *ids.entry(id.to_owned()).or_insert(many);
-            constant.push_str(&format!("{number:08x}-0000-4000-8000-{number:012x}"));
+            amplihack_sys::push_text!(constant, "{number:08x}-0000-4000-8000-{number:012x}");
             rest = &rest[UUID..];
         } else if let Some(length) = time_length(rest) {
             constant.push_str(TIME);
@@ -148,10 +148,11 @@ fn constant(line: &str, ids: &mut BTreeMap<String, usize>) -> String {
 const UUID: usize = 36;
 
 fn is_uuid(text: &str) -> bool {
-    text.char_indices().all(|(place, c)| match place {
-        8 | 13 | 18 | 23 => c == '-',
-        _ => c.is_ascii_hexdigit(),
-    })
+    text.len() == UUID
+        && text.char_indices().all(|(place, c)| match place {
+            8 | 13 | 18 | 23 => c == '-',
+            _ => c.is_ascii_hexdigit(),
+        })
 }
 
 /// The length of the time that `text` begins with, as `2026-11-30T10:15:00.123Z`.
@@ -185,11 +186,16 @@ fn real_runs_differ_in_nothing_that_is_no_meaning() {
     let mut ids = BTreeMap::new();
     let mut line = |line: &str| constant(line, &mut ids);
     assert_eq!(
-        line(r#"{"id":"29ebb752-2dda-413c-ae5f-536a16429b2c","at":"2026-12-01T09:39:58.447Z","duration_ms":12.5,"n":3}"#),
+        line(
+            r#"{"id":"29ebb752-2dda-413c-ae5f-536a16429b2c","at":"2026-12-01T09:39:58.447Z","duration_ms":12.5,"n":3}"#
+        ),
         r#"{"id":"00000001-0000-4000-8000-000000000001","at":"2026-11-30T10:15:00.000Z","duration_ms":7,"n":3}"#
     );
     assert_eq!(line("PGID: 12343, é"), "PGID: 7, é");
     assert_eq!(line("29ebb752-2dda-413c-ae5f-536a16429b2c"), "00000001-0000-4000-8000-000000000001");
     let text = r#"{"task_id":"bs7a83nck","x":"see bs7a83nck"}"#;
     assert_eq!(replace_words(text), r#"{"task_id":"b00000000","x":"see b00000000"}"#);
+    // As long as a UUID.
+    let text = r#"{"tool_id":"web_fetch__web_fetch_1796120136197_1"}"#;
+    assert_eq!(replace_words(text), r#"{"tool_id":"w00000000"}"#);
 }
