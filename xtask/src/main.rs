@@ -1,4 +1,4 @@
-//! Chores of this workspace: `cargo xtask test | compliance | nightly | agents | dist | docs | man | examples | minimal-versions | bench`. The standard library
+//! Chores of this workspace: `cargo xtask test | compliance | nightly | agents | record | dist | docs | man | examples | minimal-versions | bench`. The standard library
 //! only, so that it starts fast.
 
 mod agents;
@@ -16,6 +16,7 @@ mod man;
 mod minimal_versions;
 mod nightly;
 mod odd_place;
+mod record;
 mod recording;
 mod requirements;
 mod selection;
@@ -42,6 +43,7 @@ usage: cargo xtask test [--long] [--system | --skip-missing] [RUNNER ARGS…]
        cargo xtask dist [--bins DIR] [--out DIR]  a release: static binaries, completions, manual, sums; --bins: of these binaries
        cargo xtask dist --hook-binary             the hook binary alone, into target/hook-binary
        cargo xtask agents                         the pinned agent CLIs, below agents/, by npm
+       cargo xtask record [AGENT [SCENARIO]]      the streams of the real agents once more, into crates/amplihack-agent/tests/transcripts
        cargo xtask docs [--check]                 API documentation and generated pages; --check: fail if a page is out of date
        cargo xtask man [DIR]                      manual pages of every command, into dist/man
        cargo xtask examples                       run every example of the Amp SDK against its fake CLI
@@ -66,6 +68,7 @@ fn main() -> ExitCode {
         Some(dist::LINK) => dist::link(rest),
         Some("nightly") => nightly::run(rest),
         Some("agents") => agents::run(rest),
+        Some("record") => record::run(rest),
         Some("docs") => docs::run(rest),
         Some("man") => man::run(rest),
         Some("minimal-versions") => minimal_versions::run(rest),

@@ -121,7 +121,7 @@ fn copilot_ends_for_what_it_was() {
 
 /// A budget of tokens ends an agent that goes on and on, at most one request of the model late.
 fn keeps_its_budget(agent: AgentBinary) {
-    let usage = ReplyUsage { input: 100, cached: 40, output: 60 };
+    let usage = ReplyUsage { input: 100, cached: 40, output: 60, reasoning: 0 };
     let script = ModelScript::new([tool("sleep 0.3; echo on and on")]).with_usage(usage);
     World::with(agent, script, |world| {
         let output = auto(world, agent, &["--budget-tokens", "900"]);

@@ -11,7 +11,7 @@ use crate::auto::assert_ended;
 use crate::world::World;
 
 /// 200 tokens a reply.
-const USAGE: ReplyUsage = ReplyUsage { input: 100, cached: 40, output: 60 };
+const USAGE: ReplyUsage = ReplyUsage { input: 100, cached: 40, output: 60, reasoning: 0 };
 
 fn tool(command: impl Into<String>) -> ScriptedReply {
     ScriptedReply::Tool { command: command.into() }

@@ -1,5 +1,7 @@
 //! The streams of the real CLIs, decoded: what was done, what it used, and how it ended.
 
+use std::ffi::OsString;
+
 use amplihack_agent::decode::new_decoder;
 use amplihack_agent::event::{EndEvent, FailKind, UsageTotals};
 use amplihack_agent::framer::{Framer, StreamFrame};
@@ -23,6 +25,19 @@ fn run(world: &World, agent: AgentBinary) -> Run {
 }
 
 fn run_with(world: &World, agent: AgentBinary, live_usage: bool) -> Run {
+    let (words, stdin) = stream_command(world, agent, "go", live_usage);
+    let mut command = world.sandbox.command(&words[0]);
+    command.args(&words[1..]);
+    Run::new(command).stdin(stdin)
+}
+
+/// The command line of a headless run of `agent` itself, as the builder writes it, that streams what it does, and its stdin.
+pub(crate) fn stream_command(
+    world: &World,
+    agent: AgentBinary,
+    prompt: &str,
+    live_usage: bool,
+) -> (Vec<OsString>, Vec<u8>) {
     let program = real(agent).unwrap();
     let installed = Installed { path: program.clone(), ..Installed::from_agent(agent) };
     let file = (agent == AgentBinary::Copilot).then(|| world.sandbox.root().join("usage.json").into());
@@ -34,12 +49,12 @@ fn run_with(world: &World, agent: AgentBinary, live_usage: bool) -> Run {
         ..AgentRunOptions::default()
     };
     let work = world.sandbox.work();
-    let delivered = AgentCommand::new(&installed, RunMode::Headless, Some("go"), &options, &work)
+    let delivered = AgentCommand::new(&installed, RunMode::Headless, Some(prompt), &options, &work)
         .deliver(PromptDelivery::Stdin)
         .unwrap();
-    let mut command = world.sandbox.command(&program);
-    command.args(delivered.command.get_args());
-    Run::new(command).stdin(delivered.stdin_payload.unwrap())
+    let words = delivered.command.get_args().map(OsString::from);
+    let words = std::iter::once(program.into()).chain(words).collect();
+    (words, delivered.stdin_payload.unwrap())
 }
 
 /// A run's output, decoded; the end is the last event.

@@ -119,7 +119,8 @@ fn claude_shares_one_budget_among_the_steps_of_a_recipe() {
             command: format!("timeout 0.4 tail -f /dev/null; echo {number}"),
         })
         .collect();
-    let script = ModelScript::new(work).with_usage(ReplyUsage { input: 100, cached: 40, output: 60 });
+    let script =
+        ModelScript::new(work).with_usage(ReplyUsage { input: 100, cached: 40, output: 60, reasoning: 0 });
     World::with(AgentBinary::Claude, script, |world| {
         write(&world.sandbox);
         let args = ["recipe", "run", "top.yaml", "--agent", "claude", "--permissions", "full", "-f", "json"];

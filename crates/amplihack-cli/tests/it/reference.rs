@@ -1,7 +1,7 @@
 //! Generated pages are what the code would write now; `cargo xtask docs` writes them.
 
 #[path = "../../examples/reference/pages/mod.rs"]
-mod pages;
+pub(crate) mod pages;
 
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 use axum::body::Body as HttpBody;
 use axum::extract::Request;
-use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
@@ -17,7 +17,9 @@ use super::dialect::{
 };
 use super::log::{RecordedBody, RecordedRequest, header_value};
 use super::route::{ModelRoute, parse_route};
-use super::script::{DONE, HELLO, MODEL, ModelScript, ReplyUsage, ScriptedReply, StepCounting};
+use super::script::{
+    DONE, HELLO, MODEL, ModelScript, ReplyUsage, ScriptedPart, ScriptedReply, ScriptedStop, StepCounting,
+};
 use super::server::{ModelServerState, ServerRun};
 use super::sse;
 
@@ -97,7 +99,7 @@ fn read(bytes: Vec<u8>) -> RecordedBody {
 }
 
 fn recorded_headers(headers: &HeaderMap) -> Vec<(String, String)> {
-    let line = |(name, value): (&header::HeaderName, &HeaderValue)| {
+    let line = |(name, value): (&HeaderName, &HeaderValue)| {
         (name.to_string(), header_value(name.as_str(), value.as_bytes()))
     };
     headers.iter().map(line).collect()
@@ -141,32 +143,37 @@ async fn model_call(
         return problem_json(StatusCode::NOT_FOUND, &text);
     };
     let known = shared.with_run(&route.run, |run| run.record_offer(&dialect.tool_names(request)));
-    let (reply, usage) = plan_reply(&script, dialect, request, &known);
+    let (reply, mut usage) = plan_reply(&script, dialect, request, &known);
+    let mut headers = Vec::new();
     let id = format!("scripted{:04}", shared.with_run(&route.run, ServerRun::next_number));
+    let offered = dialect.tool_names(request);
     let answer = match reply {
-        ScriptedReply::Text(text) => ModelAnswer::Text(text),
-        ScriptedReply::Tool { command } => match shell_tool(&dialect.tool_names(request)) {
-            Some(tool) => ModelAnswer::shell_call(id.clone(), tool, &command),
-            // Titles and summaries are asked for without tools.
-            None => ModelAnswer::Text(HELLO.to_owned()),
-        },
+        ScriptedReply::Text(text) => ModelAnswer::text(text),
+        // Titles and summaries are asked for without tools.
+        ScriptedReply::Tool { command } => shell_tool(&offered)
+            .map_or_else(|| ModelAnswer::text(HELLO), |tool| ModelAnswer::shell_call(tool, &command)),
         ScriptedReply::Write { path, text } => {
-            write_call(id.clone(), &dialect.tool_names(request), &path, &text)
-                .unwrap_or_else(|| ModelAnswer::Text(HELLO.to_owned()))
+            write_call(&offered, &path, &text).unwrap_or_else(|| ModelAnswer::text(HELLO))
         }
-        ScriptedReply::Call { tool, input } if is_offered(&dialect.tool_names(request), &tool) => {
-            ModelAnswer::Call {
-                id: id.clone(),
-                tool,
-                input: fill_placeholders(input, &dialect.request_texts(request)),
+        ScriptedReply::Call { tool, input } if is_offered(&offered, &tool) => {
+            ModelAnswer::call(tool, fill_placeholders(input, &dialect.request_texts(request)))
+        }
+        ScriptedReply::Call { .. } => ModelAnswer::text(HELLO),
+        ScriptedReply::Message(message) => {
+            if let Some(status) = message.fails
+                && shared.with_run(&route.run, |run| run.fail_once(&message))
+            {
+                return with_headers(scripted_error(dialect, status), &message.headers);
             }
+            usage = message.usage.unwrap_or(usage);
+            headers = message.headers;
+            fill_message(message.parts, message.stop, dialect, request)
         }
-        ScriptedReply::Call { .. } => ModelAnswer::Text(HELLO.to_owned()),
         ScriptedReply::Error { status } => return scripted_error(dialect, status),
         ScriptedReply::Hang(silence) => {
             let mut stopping = shared.stopping.subscribe();
             tokio::select! {
-                () = tokio::time::sleep(silence) => ModelAnswer::Text(DONE.to_owned()),
+                () = tokio::time::sleep(silence) => ModelAnswer::text(DONE),
                 _ = stopping.wait_for(|stopping| *stopping) => {
                     return problem_json(StatusCode::SERVICE_UNAVAILABLE, "the server stops");
                 }
@@ -175,14 +182,49 @@ async fn model_call(
     };
     shared.with_run(&route.run, |run| {
         run.totals.add_usage(usage);
-        if let ModelAnswer::Call { tool, .. } = &answer {
-            run.called.insert(tool.clone());
+        for part in &answer.parts {
+            if let ScriptedPart::Call { tool, .. } = part {
+                run.called.insert(tool.clone());
+            }
         }
     });
-    if dialect.wants_stream(route.rest, request) {
-        return stream_response(sse::encode_events(&dialect.stream_events(request, &answer, &id, usage)));
+    let response = if dialect.wants_stream(route.rest, request) {
+        stream_response(sse::encode_events(&dialect.stream_events(request, &answer, &id, usage)))
+    } else {
+        json_response(StatusCode::OK, &dialect.whole_answer(request, &answer, &id, usage))
+    };
+    with_headers(response, &headers)
+}
+
+/// The answer of these parts, without calls where no tool is offered; [`HELLO`] where nothing is left.
+fn fill_message(
+    parts: Vec<ScriptedPart>,
+    stop: Option<ScriptedStop>,
+    dialect: ModelDialect,
+    request: &Value,
+) -> ModelAnswer {
+    let has_tools = !dialect.tool_names(request).is_empty();
+    let said = dialect.request_texts(request);
+    let filled = parts.into_iter().filter_map(|part| match part {
+        // Titles and summaries are asked for without tools.
+        ScriptedPart::Call { .. } if !has_tools => None,
+        ScriptedPart::Call { tool, input } => {
+            Some(ScriptedPart::Call { tool, input: fill_placeholders(input, &said) })
+        }
+        other => Some(other),
+    });
+    let parts: Vec<ScriptedPart> = filled.collect();
+    if parts.is_empty() { ModelAnswer::text(HELLO) } else { ModelAnswer { parts, stop } }
+}
+
+/// `response` with `headers`; one that HTTP does not take is left out.
+fn with_headers(mut response: Response, headers: &[(String, String)]) -> Response {
+    for (name, value) in headers {
+        if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::try_from(value)) {
+            response.headers_mut().insert(name, value);
+        }
     }
-    json_response(StatusCode::OK, &dialect.whole_answer(request, &answer, &id, usage))
+    response
 }
 
 /// The beginning of a text of an input that stands for a number.
@@ -212,7 +254,7 @@ fn value_after(words: &str, said: &[RequestText], read: fn(&str) -> Option<Value
     let told = said.iter().rev().filter(|said| said.role == "tool");
     told.filter_map(|said| said.text.rsplit_once(words))
         .find_map(|(_, rest)| {
-            let word = rest.trim_start().split(|c: char| !c.is_ascii_alphanumeric()).next()?;
+            let word = rest.trim_start().split(|c: char| !c.is_ascii_alphanumeric() && c != '-').next()?;
             Some(word).filter(|word| !word.is_empty()).and_then(read)
         })
         .unwrap_or_default()

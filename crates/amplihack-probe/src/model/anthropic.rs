@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::dialect::{ModelAnswer, ModelMessageKind, RequestText, content_texts, list_items};
-use super::script::ReplyUsage;
+use super::dialect::{FOUND, ModelAnswer, ModelMessageKind, OPAQUE, RequestText, content_texts, list_items};
+use super::script::{ReplyUsage, ScriptedPart, ScriptedStop};
 use super::sse::SseEvent;
 
 /// The kind of each message. A message with any tool result is one; Claude Code's reminders have the role `system`.
@@ -38,7 +38,7 @@ pub(crate) fn request_texts(request: &Value) -> Vec<RequestText> {
 /// The whole message.
 pub(crate) fn whole_answer(request: &Value, answer: &ModelAnswer, id: &str, usage: ReplyUsage) -> Value {
     let mut message = opening_message(request, id, usage);
-    message["content"] = json!([content_block(answer)]);
+    message["content"] = content_blocks(answer, id).into();
     message["stop_reason"] = json!(stop_reason(answer));
     message["usage"]["output_tokens"] = json!(usage.output);
     message
@@ -51,32 +51,42 @@ pub(crate) fn stream_events(
     id: &str,
     usage: ReplyUsage,
 ) -> Vec<SseEvent> {
-    let mut start = content_block(answer);
-    let delta = match answer {
-        ModelAnswer::Text(text) => {
-            start["text"] = json!("");
-            json!({"type": "text_delta", "text": text})
-        }
-        ModelAnswer::Call { input, .. } => {
-            start["input"] = json!({});
-            json!({"type": "input_json_delta", "partial_json": input.to_string()})
-        }
-    };
+    let mut events = vec![("message_start", json!({"message": opening_message(request, id, usage)}))];
+    for (index, block) in content_blocks(answer, id).into_iter().enumerate() {
+        let (start, deltas) = streamed_block(block);
+        events.push(("content_block_start", json!({"index": index, "content_block": start})));
+        let delta = |delta| ("content_block_delta", json!({"index": index, "delta": delta}));
+        events.extend(deltas.into_iter().map(delta));
+        events.push(("content_block_stop", json!({"index": index})));
+    }
     let ending = json!({"stop_reason": stop_reason(answer), "stop_sequence": null});
-    [
-        ("message_start", json!({"message": opening_message(request, id, usage)})),
-        ("content_block_start", json!({"index": 0, "content_block": start})),
-        ("content_block_delta", json!({"index": 0, "delta": delta})),
-        ("content_block_stop", json!({"index": 0})),
-        ("message_delta", json!({"delta": ending, "usage": {"output_tokens": usage.output}})),
-        ("message_stop", json!({})),
-    ]
-    .into_iter()
-    .map(|(name, mut data)| {
+    events.push(("message_delta", json!({"delta": ending, "usage": {"output_tokens": usage.output}})));
+    events.push(("message_stop", json!({})));
+    let named = events.into_iter().map(|(name, mut data)| {
         data["type"] = json!(name);
         SseEvent::Named(name, data)
-    })
-    .collect()
+    });
+    named.collect()
+}
+
+/// A block as it begins, and the deltas that make it whole.
+fn streamed_block(mut block: Value) -> (Value, Vec<Value>) {
+    let deltas = match block["type"].as_str() {
+        Some("text") => vec![json!({"type": "text_delta", "text": block["text"].take()})],
+        Some("thinking") => vec![
+            json!({"type": "thinking_delta", "thinking": block["thinking"].take()}),
+            json!({"type": "signature_delta", "signature": block["signature"].take()}),
+        ],
+        Some("tool_use" | "server_tool_use") => {
+            let input = std::mem::replace(&mut block["input"], json!({}));
+            vec![json!({"type": "input_json_delta", "partial_json": input.to_string()})]
+        }
+        _ => Vec::new(),
+    };
+    for (_, value) in block.as_object_mut().into_iter().flatten().filter(|(_, value)| value.is_null()) {
+        *value = json!("");
+    }
+    (block, deltas)
 }
 
 /// The message as it begins: no content, and output tokens not counted yet.
@@ -98,19 +108,41 @@ fn opening_message(request: &Value, id: &str, usage: ReplyUsage) -> Value {
     })
 }
 
-fn content_block(answer: &ModelAnswer) -> Value {
-    match answer {
-        ModelAnswer::Text(text) => json!({"type": "text", "text": text}),
-        ModelAnswer::Call { id, tool, input } => {
-            json!({"type": "tool_use", "id": format!("toolu_{id}"), "name": tool, "input": input})
+/// The blocks of the message. A search that the server makes has two: the call, and what it found.
+fn content_blocks(answer: &ModelAnswer, id: &str) -> Vec<Value> {
+    let blocks = |(id, part): (String, &ScriptedPart)| match part {
+        ScriptedPart::Thinking(thought) => {
+            vec![json!({"type": "thinking", "thinking": thought, "signature": OPAQUE})]
         }
-    }
+        ScriptedPart::Redacted => vec![json!({"type": "redacted_thinking", "data": OPAQUE})],
+        ScriptedPart::Text(text) => vec![json!({"type": "text", "text": text})],
+        ScriptedPart::Search(query) => {
+            let id = format!("srvtoolu_{id}");
+            let found = json!([{
+                "type": "web_search_result",
+                "url": FOUND,
+                "title": "Found",
+                "encrypted_content": OPAQUE,
+                "page_age": null,
+            }]);
+            vec![
+                json!({"type": "server_tool_use", "id": id, "name": "web_search", "input": {"query": query}}),
+                json!({"type": "web_search_tool_result", "tool_use_id": id, "content": found}),
+            ]
+        }
+        ScriptedPart::Call { tool, input } => {
+            vec![json!({"type": "tool_use", "id": format!("toolu_{id}"), "name": tool, "input": input})]
+        }
+    };
+    answer.numbered(id).flat_map(blocks).collect()
 }
 
 fn stop_reason(answer: &ModelAnswer) -> &'static str {
-    match answer {
-        ModelAnswer::Text(_) => "end_turn",
-        ModelAnswer::Call { .. } => "tool_use",
+    match answer.stop {
+        Some(ScriptedStop::MaxTokens) => "max_tokens",
+        Some(ScriptedStop::Refusal) => "refusal",
+        None if answer.has_call() => "tool_use",
+        None => "end_turn",
     }
 }
 
@@ -119,7 +151,7 @@ mod tests {
     use super::*;
 
     fn call() -> ModelAnswer {
-        ModelAnswer::shell_call("1".to_owned(), "Bash", "id")
+        ModelAnswer::shell_call("Bash", "id")
     }
 
     #[test]

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::dialect::{ModelAnswer, ModelMessageKind, RequestText, content_texts, list_items};
-use super::script::ReplyUsage;
+use super::dialect::{ModelAnswer, ModelMessageKind, OPAQUE, RequestText, content_texts, list_items};
+use super::script::{ReplyUsage, ScriptedPart, ScriptedStop};
 use super::sse::SseEvent;
 
 /// The kind of each message.
@@ -29,12 +29,10 @@ pub(crate) fn request_texts(request: &Value) -> Vec<RequestText> {
 
 /// The whole completion.
 pub(crate) fn whole_answer(request: &Value, answer: &ModelAnswer, id: &str, usage: ReplyUsage) -> Value {
-    let message = match answer {
-        ModelAnswer::Text(text) => json!({"role": "assistant", "content": text}),
-        ModelAnswer::Call { .. } => {
-            json!({"role": "assistant", "content": null, "tool_calls": [tool_call_object(answer)]})
-        }
-    };
+    let mut message = json!({"role": "assistant", "content": null});
+    for said in message_fields(answer, id) {
+        add_fields(&mut message, said);
+    }
     let choice = json!({"index": 0, "message": message, "finish_reason": finish_reason(answer)});
     completion_object(request, id, "chat.completion", &[choice], usage_object(usage))
 }
@@ -50,21 +48,46 @@ pub(crate) fn stream_events(
         let choice = json!({"index": 0, "delta": delta, "finish_reason": finish});
         SseEvent::Data(completion_object(request, id, "chat.completion.chunk", &[choice], Value::Null))
     };
-    let said = match answer {
-        ModelAnswer::Text(text) => json!({"content": text}),
-        ModelAnswer::Call { .. } => {
-            let mut call = tool_call_object(answer);
-            call["index"] = json!(0);
-            json!({"tool_calls": [call]})
+    let mut events = vec![chunk(json!({"role": "assistant", "content": ""}), Value::Null)];
+    events.extend(message_fields(answer, id).into_iter().map(|mut said| {
+        for (place, call) in said["tool_calls"].as_array_mut().into_iter().flatten().enumerate() {
+            call["index"] = json!(place);
         }
+        chunk(said, Value::Null)
+    }));
+    events.push(chunk(json!({}), json!(finish_reason(answer))));
+    let usage = completion_object(request, id, "chat.completion.chunk", &[], usage_object(usage));
+    events.extend([SseEvent::Data(usage), SseEvent::Done]);
+    events
+}
+
+/// The fields of the message, in the order in which they are streamed: thoughts, texts, calls.
+fn message_fields(answer: &ModelAnswer, id: &str) -> Vec<Value> {
+    let said = |(_, part): (String, &ScriptedPart)| match part {
+        ScriptedPart::Thinking(thought) => Some(json!({"reasoning_text": thought})),
+        ScriptedPart::Redacted => Some(json!({"reasoning_opaque": OPAQUE})),
+        ScriptedPart::Text(text) => Some(json!({"content": text})),
+        ScriptedPart::Search(_) | ScriptedPart::Call { .. } => None,
     };
-    vec![
-        chunk(json!({"role": "assistant", "content": ""}), Value::Null),
-        chunk(said, Value::Null),
-        chunk(json!({}), json!(finish_reason(answer))),
-        SseEvent::Data(completion_object(request, id, "chat.completion.chunk", &[], usage_object(usage))),
-        SseEvent::Done,
-    ]
+    let call = |(id, part): (String, &ScriptedPart)| match part {
+        ScriptedPart::Call { tool, input } => {
+            let function = json!({"name": tool, "arguments": input.to_string()});
+            Some(json!({"id": format!("call_{id}"), "type": "function", "function": function}))
+        }
+        _ => None,
+    };
+    let mut fields: Vec<Value> = answer.numbered(id).filter_map(said).collect();
+    let calls: Vec<Value> = answer.numbered(id).filter_map(call).collect();
+    if !calls.is_empty() {
+        fields.push(json!({"tool_calls": calls}));
+    }
+    fields
+}
+
+fn add_fields(message: &mut Value, fields: Value) {
+    if let (Some(message), Value::Object(fields)) = (message.as_object_mut(), fields) {
+        message.extend(fields);
+    }
 }
 
 fn completion_object(request: &Value, id: &str, kind: &str, choices: &[Value], usage: Value) -> Value {
@@ -87,20 +110,17 @@ fn usage_object(usage: ReplyUsage) -> Value {
         "prompt_tokens": prompt,
         "prompt_tokens_details": {"cached_tokens": usage.cached},
         "completion_tokens": usage.output,
+        "completion_tokens_details": {"reasoning_tokens": usage.reasoning},
         "total_tokens": prompt + usage.output,
     })
 }
 
-fn tool_call_object(answer: &ModelAnswer) -> Value {
-    let ModelAnswer::Call { id, tool, input } = answer else { return Value::Null };
-    let function = json!({"name": tool, "arguments": input.to_string()});
-    json!({"id": format!("call_{id}"), "type": "function", "function": function})
-}
-
 fn finish_reason(answer: &ModelAnswer) -> &'static str {
-    match answer {
-        ModelAnswer::Text(_) => "stop",
-        ModelAnswer::Call { .. } => "tool_calls",
+    match answer.stop {
+        Some(ScriptedStop::MaxTokens) => "length",
+        Some(ScriptedStop::Refusal) => "content_filter",
+        None if answer.has_call() => "tool_calls",
+        None => "stop",
     }
 }
 
@@ -132,7 +152,7 @@ mod tests {
 
     #[test]
     fn chunks_carry_the_call_then_the_usage_then_the_end() {
-        let answer = ModelAnswer::shell_call("1".to_owned(), "bash", "id");
+        let answer = ModelAnswer::shell_call("bash", "id");
         let request = json!({"model": "m"});
         let events = stream_events(&request, &answer, "7", ReplyUsage::default());
         let SseEvent::Data(said) = &events[1] else { panic!("{events:?}") };

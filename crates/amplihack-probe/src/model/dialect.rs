@@ -2,12 +2,17 @@
 
 use serde_json::{Value, json};
 
-use super::script::ReplyUsage;
+use super::script::{ReplyUsage, ScriptedPart, ScriptedStop};
 use super::sse::SseEvent;
 use super::{anthropic, chat, gemini, responses};
 
 /// The end of the path of a call that wants Gemini's answer as a stream.
 const STREAM: &str = ":streamGenerateContent";
+
+/// Text of every signature and encrypted thought.
+pub(crate) const OPAQUE: &str = "c2NyaXB0ZWQ=";
+/// The page that a search finds. Nothing answers there.
+pub(crate) const FOUND: &str = "http://127.0.0.1:9/found";
 
 /// The API that a client speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -151,17 +156,38 @@ impl ModelDialect {
 
 /// The answer of the model, before a dialect shapes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum ModelAnswer {
-    /// Text that ends the turn.
-    Text(String),
-    /// A single tool call; `id` is unique in the run.
-    Call { id: String, tool: String, input: Value },
+pub(crate) struct ModelAnswer {
+    /// The parts, in their order.
+    pub parts: Vec<ScriptedPart>,
+    /// The reason why it stopped, where it is neither its end nor a call.
+    pub stop: Option<ScriptedStop>,
 }
 
 impl ModelAnswer {
+    /// A text that ends the turn.
+    pub(crate) fn text(text: impl Into<String>) -> Self {
+        Self { parts: vec![ScriptedPart::Text(text.into())], stop: None }
+    }
+
+    /// A single tool call.
+    pub(crate) fn call(tool: impl Into<String>, input: Value) -> Self {
+        Self { parts: vec![ScriptedPart::Call { tool: tool.into(), input }], stop: None }
+    }
+
     /// The call of a shell tool that runs `command`.
-    pub(crate) fn shell_call(id: String, tool: &str, command: &str) -> Self {
-        Self::Call { id, tool: tool.to_owned(), input: shell_arguments(tool, command) }
+    pub(crate) fn shell_call(tool: &str, command: &str) -> Self {
+        Self::call(tool, shell_arguments(tool, command))
+    }
+
+    /// Reports whether any part calls a tool.
+    pub(crate) fn has_call(&self) -> bool {
+        self.parts.iter().any(ScriptedPart::is_call)
+    }
+
+    /// The parts, each with an id of its own among all parts of the run's answers.
+    pub(crate) fn numbered<'a>(&'a self, id: &'a str) -> impl Iterator<Item = (String, &'a ScriptedPart)> {
+        let name = move |place| if place == 0 { id.to_owned() } else { format!("{id}_{place}") };
+        self.parts.iter().enumerate().map(move |(place, part)| (name(place), part))
     }
 }
 
@@ -234,7 +260,7 @@ fn shell_arguments(tool: &str, command: &str) -> Value {
 }
 
 /// The call of the file-writing tool among those that a request offers, with this path and text.
-pub(crate) fn write_call(id: String, offered: &[&str], path: &str, text: &str) -> Option<ModelAnswer> {
+pub(crate) fn write_call(offered: &[&str], path: &str, text: &str) -> Option<ModelAnswer> {
     let (tool, input) = [
         ("Write", json!({"file_path": path, "content": text})),
         ("create", json!({"path": path, "file_text": text})),
@@ -242,7 +268,7 @@ pub(crate) fn write_call(id: String, offered: &[&str], path: &str, text: &str) -
     ]
     .into_iter()
     .find(|(tool, _)| offered.contains(tool))?;
-    Some(ModelAnswer::Call { id, tool: tool.to_owned(), input })
+    Some(ModelAnswer::call(tool, input))
 }
 
 #[cfg(test)]
@@ -278,10 +304,10 @@ mod tests {
         assert_eq!(shell_arguments("exec_command", "id"), json!({"cmd": "id"}));
         assert_eq!(shell_arguments("shell", "id")["command"], json!(["bash", "-lc", "id"]));
         assert_eq!(shell_arguments("bash", "id")["command"], "id");
-        let call = write_call("1".to_owned(), &["bash", "create"], "/f", "t");
+        let call = write_call(&["bash", "create"], "/f", "t");
         let input = json!({"path": "/f", "file_text": "t"});
-        assert_eq!(call, Some(ModelAnswer::Call { id: "1".to_owned(), tool: "create".to_owned(), input }));
-        assert_eq!(write_call("1".to_owned(), &["bash"], "/f", "t"), None);
+        assert_eq!(call, Some(ModelAnswer::call("create", input)));
+        assert_eq!(write_call(&["bash"], "/f", "t"), None);
         let request = json!({"tools": [{"type": "local_shell"}, {"type": "function", "name": "f"}]});
         assert_eq!(ModelDialect::Responses.tool_names(&request), ["local_shell", "f"]);
         let request = json!({"tools": [{"type": "function", "function": {"name": "bash"}}]});

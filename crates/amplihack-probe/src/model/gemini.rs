@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::dialect::{ModelAnswer, ModelMessageKind, RequestText, content_texts, list_items};
-use super::script::ReplyUsage;
+use super::dialect::{FOUND, ModelAnswer, ModelMessageKind, RequestText, content_texts, list_items};
+use super::script::{ReplyUsage, ScriptedPart, ScriptedStop};
 use super::sse::SseEvent;
 
 /// The names of the tools that a request declares.
@@ -54,28 +54,52 @@ fn function_responses(content: &Value) -> impl Iterator<Item = &Value> {
 pub(crate) fn whole_answer(request: &Value, answer: &ModelAnswer, id: &str, usage: ReplyUsage) -> Value {
     let settings = &request["generationConfig"];
     let schema = !settings["responseJsonSchema"].is_null() || !settings["responseSchema"].is_null();
-    let part = match answer {
-        ModelAnswer::Text(_) if schema => {
-            let choice = json!({
-                "reasoning": "scripted", "model_choice": "flash", "complexity_reasoning": "scripted", "complexity_score": 1,
-            });
-            json!({"text": choice.to_string()})
-        }
-        ModelAnswer::Text(text) => json!({"text": text}),
-        ModelAnswer::Call { tool, input, .. } => json!({"functionCall": {"name": tool, "args": input}}),
+    let parts: Vec<Value> = if schema && !answer.has_call() {
+        let choice = json!({
+            "reasoning": "scripted", "model_choice": "flash", "complexity_reasoning": "scripted", "complexity_score": 1,
+        });
+        vec![json!({"text": choice.to_string()})]
+    } else {
+        answer.parts.iter().filter_map(content_part).collect()
     };
+    let finish = match answer.stop {
+        Some(ScriptedStop::MaxTokens) => "MAX_TOKENS",
+        Some(ScriptedStop::Refusal) => "SAFETY",
+        None => "STOP",
+    };
+    let mut candidate =
+        json!({"content": {"role": "model", "parts": parts}, "finishReason": finish, "index": 0});
+    let searched = answer.parts.iter().find_map(|part| match part {
+        ScriptedPart::Search(query) => Some(query),
+        _ => None,
+    });
+    if let Some(query) = searched {
+        let found = json!([{"web": {"uri": FOUND, "title": "Found"}}]);
+        candidate["groundingMetadata"] = json!({"webSearchQueries": [query], "groundingChunks": found});
+    }
     let prompt = usage.input + usage.cached;
     json!({
-        "candidates": [{"content": {"role": "model", "parts": [part]}, "finishReason": "STOP", "index": 0}],
+        "candidates": [candidate],
         "usageMetadata": {
             "promptTokenCount": prompt,
             "cachedContentTokenCount": usage.cached,
-            "candidatesTokenCount": usage.output,
+            "candidatesTokenCount": usage.output.saturating_sub(usage.reasoning),
+            "thoughtsTokenCount": usage.reasoning,
             "totalTokenCount": prompt + usage.output,
         },
         "modelVersion": super::MODEL,
         "responseId": format!("resp-{id}"),
     })
+}
+
+/// A part of the answer; a search is told beside them.
+fn content_part(part: &ScriptedPart) -> Option<Value> {
+    match part {
+        ScriptedPart::Thinking(thought) => Some(json!({"text": thought, "thought": true})),
+        ScriptedPart::Text(text) => Some(json!({"text": text})),
+        ScriptedPart::Call { tool, input } => Some(json!({"functionCall": {"name": tool, "args": input}})),
+        ScriptedPart::Redacted | ScriptedPart::Search(_) => None,
+    }
 }
 
 /// The answer as a stream: one event.
@@ -132,7 +156,7 @@ mod tests {
 
     #[test]
     fn a_call_and_its_usage_are_one_event_and_a_schema_gets_an_object() {
-        let answer = ModelAnswer::shell_call("1".to_owned(), "run_shell_command", "id");
+        let answer = ModelAnswer::shell_call("run_shell_command", "id");
         let [SseEvent::Data(event)] = &stream_events(&request(), &answer, "7", ReplyUsage::default())[..]
         else {
             panic!("one event")
@@ -140,7 +164,7 @@ mod tests {
         assert_eq!(event["candidates"][0]["content"]["parts"][0]["functionCall"]["args"]["command"], "id");
         assert_eq!(event["usageMetadata"]["promptTokenCount"], 14, "Gemini counts cached tokens as input");
         let asked = json!({"generationConfig": {"responseJsonSchema": {}}});
-        let whole = whole_answer(&asked, &ModelAnswer::Text("t".to_owned()), "7", ReplyUsage::default());
+        let whole = whole_answer(&asked, &ModelAnswer::text("t"), "7", ReplyUsage::default());
         let text = whole["candidates"][0]["content"]["parts"][0]["text"].as_str().unwrap();
         assert_eq!(serde_json::from_str::<Value>(text).unwrap()["model_choice"], "flash");
     }

@@ -22,7 +22,7 @@ pub use dialect::{ModelDialect, RequestText};
 pub use log::{RecordedBody, RecordedRequest};
 pub(crate) use script::MODEL;
 pub use script::{
-    DONE, HELLO, ModelScenario, ModelScript, ReplyUsage, RunUsageTotals, ScriptedReply, StepCounting,
-    UnknownScenario,
+    DONE, HELLO, ModelScenario, ModelScript, ReplyUsage, RunUsageTotals, ScriptedMessage, ScriptedPart,
+    ScriptedReply, ScriptedStop, StepCounting, UnknownScenario,
 };
 pub use server::ModelServer;

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::dialect::{ModelAnswer, ModelMessageKind, RequestText, content_texts, list_items};
-use super::script::ReplyUsage;
+use super::dialect::{ModelAnswer, ModelMessageKind, OPAQUE, RequestText, content_texts, list_items};
+use super::script::{ReplyUsage, ScriptedPart, ScriptedStop};
 use super::sse::SseEvent;
 
 /// The kind of each input item; an input that is a string is one prompt.
@@ -41,12 +41,16 @@ pub(crate) fn whole_answer(request: &Value, answer: &ModelAnswer, id: &str, usag
     let mut response = opening_response(request, id);
     let input = usage.input + usage.cached;
     response["status"] = json!("completed");
-    response["output"] = json!([output_item(answer)]);
+    if answer.stop == Some(ScriptedStop::MaxTokens) {
+        response["status"] = json!("incomplete");
+        response["incomplete_details"] = json!({"reason": "max_output_tokens"});
+    }
+    response["output"] = output_items(answer, id).into();
     response["usage"] = json!({
         "input_tokens": input,
         "input_tokens_details": {"cached_tokens": usage.cached},
         "output_tokens": usage.output,
-        "output_tokens_details": {"reasoning_tokens": 0},
+        "output_tokens_details": {"reasoning_tokens": usage.reasoning},
         "total_tokens": input + usage.output,
     });
     response
@@ -63,12 +67,13 @@ pub(crate) fn stream_events(
         ("response.created", json!({"response": opening_response(request, id)})),
         ("response.in_progress", json!({"response": opening_response(request, id)})),
     ];
-    match answer {
-        ModelAnswer::Text(text) => steps.extend(text_steps(answer, text)),
-        ModelAnswer::Call { .. } => steps.extend(call_steps(answer)),
+    for (index, item) in output_items(answer, id).into_iter().enumerate() {
+        steps.extend(item_steps(index, &item));
+        steps.push(("response.output_item.done", json!({"output_index": index, "item": item})));
     }
-    steps.push(("response.output_item.done", json!({"output_index": 0, "item": output_item(answer)})));
-    steps.push(("response.completed", json!({"response": whole_answer(request, answer, id, usage)})));
+    let whole = json!({"response": whole_answer(request, answer, id, usage)});
+    let is_cut = answer.stop == Some(ScriptedStop::MaxTokens);
+    steps.push((if is_cut { "response.incomplete" } else { "response.completed" }, whole));
     let numbered = steps.into_iter().enumerate().map(|(number, (name, mut data))| {
         data["type"] = json!(name);
         data["sequence_number"] = json!(number);
@@ -77,45 +82,62 @@ pub(crate) fn stream_events(
     numbered.collect()
 }
 
-fn text_steps(answer: &ModelAnswer, text: &str) -> Vec<(&'static str, Value)> {
-    let mut added = output_item(answer);
-    added["content"] = json!([]);
-    added["status"] = json!("in_progress");
+/// The events before an item is whole.
+fn item_steps(index: usize, item: &Value) -> Vec<(&'static str, Value)> {
     let place = |more: Value| {
-        let mut data = json!({"item_id": added["id"], "output_index": 0, "content_index": 0});
+        let mut data = json!({"item_id": item["id"], "output_index": index});
         if let (Some(data), Value::Object(more)) = (data.as_object_mut(), more) {
             data.extend(more);
         }
         data
     };
+    let mut added = item.clone();
+    added["status"] = json!("in_progress");
+    let steps = match item["type"].as_str() {
+        Some("message") => {
+            added["content"] = json!([]);
+            message_steps(&item["content"][0], place)
+        }
+        Some("reasoning") => {
+            added["summary"] = json!([]);
+            list_items(&item["summary"]).iter().flat_map(|part| summary_steps(part, place)).collect()
+        }
+        Some("function_call") => {
+            added["arguments"] = json!("");
+            let arguments = &item["arguments"];
+            vec![
+                ("response.function_call_arguments.delta", place(json!({"delta": arguments}))),
+                ("response.function_call_arguments.done", place(json!({"arguments": arguments}))),
+            ]
+        }
+        _ => Vec::new(),
+    };
+    let begin = ("response.output_item.added", json!({"output_index": index, "item": added}));
+    std::iter::once(begin).chain(steps).collect()
+}
+
+fn message_steps(part: &Value, place: impl Fn(Value) -> Value) -> Vec<(&'static str, Value)> {
+    let (kind, text) = match part.get("refusal") {
+        Some(text) => (["response.refusal.delta", "response.refusal.done"], text),
+        None => (["response.output_text.delta", "response.output_text.done"], &part["text"]),
+    };
+    let named = if part.get("refusal").is_some() { "refusal" } else { "text" };
     vec![
-        ("response.output_item.added", json!({"output_index": 0, "item": added})),
-        ("response.content_part.added", place(json!({"part": output_part("")}))),
-        ("response.output_text.delta", place(json!({"delta": text}))),
-        ("response.output_text.done", place(json!({"text": text}))),
-        ("response.content_part.done", place(json!({"part": output_part(text)}))),
+        ("response.content_part.added", place(json!({"content_index": 0, "part": output_part("")}))),
+        (kind[0], place(json!({"content_index": 0, "delta": text}))),
+        (kind[1], place(json!({"content_index": 0, named: text}))),
+        ("response.content_part.done", place(json!({"content_index": 0, "part": part}))),
     ]
 }
 
-fn call_steps(answer: &ModelAnswer) -> Vec<(&'static str, Value)> {
-    let whole = output_item(answer);
-    let mut added = whole.clone();
-    added["status"] = json!("in_progress");
-    if whole["type"] == "local_shell_call" {
-        return vec![("response.output_item.added", json!({"output_index": 0, "item": added}))];
-    }
-    added["arguments"] = json!("");
-    let (id, arguments) = (&whole["id"], &whole["arguments"]);
+fn summary_steps(part: &Value, place: impl Fn(Value) -> Value) -> Vec<(&'static str, Value)> {
+    let empty = json!({"type": "summary_text", "text": ""});
+    let text = &part["text"];
     vec![
-        ("response.output_item.added", json!({"output_index": 0, "item": added})),
-        (
-            "response.function_call_arguments.delta",
-            json!({"item_id": id, "output_index": 0, "delta": arguments}),
-        ),
-        (
-            "response.function_call_arguments.done",
-            json!({"item_id": id, "output_index": 0, "arguments": arguments}),
-        ),
+        ("response.reasoning_summary_part.added", place(json!({"summary_index": 0, "part": empty}))),
+        ("response.reasoning_summary_text.delta", place(json!({"summary_index": 0, "delta": text}))),
+        ("response.reasoning_summary_text.done", place(json!({"summary_index": 0, "text": text}))),
+        ("response.reasoning_summary_part.done", place(json!({"summary_index": 0, "part": part}))),
     ]
 }
 
@@ -134,40 +156,67 @@ fn output_part(text: &str) -> Value {
     json!({"type": "output_text", "text": text, "annotations": []})
 }
 
-fn output_item(answer: &ModelAnswer) -> Value {
-    match answer {
-        ModelAnswer::Text(text) => json!({
-            "type": "message",
-            "id": "msg_scripted",
-            "role": "assistant",
-            "status": "completed",
-            "content": [output_part(text)],
-        }),
-        // The built-in shell tool has an item of its own.
-        ModelAnswer::Call { id, tool, input } if tool == "local_shell" => json!({
-            "type": "local_shell_call",
-            "id": format!("lsh_{id}"),
-            "call_id": format!("call_{id}"),
-            "status": "completed",
-            "action": {"type": "exec", "command": input["command"], "env": {}},
-        }),
-        ModelAnswer::Call { id, tool, input } => {
-            let (namespace, name) =
-                tool.split_once('.').map_or((None, tool.as_str()), |(of, name)| (Some(of), name));
-            let mut call = json!({
-                "type": "function_call",
-                "id": format!("fc_{id}"),
-                "call_id": format!("call_{id}"),
-                "name": name,
-                "arguments": input.to_string(),
-                "status": "completed",
-            });
-            if let Some(namespace) = namespace {
-                call["namespace"] = json!(namespace);
-            }
-            call
+fn output_items(answer: &ModelAnswer, id: &str) -> Vec<Value> {
+    answer.numbered(id).map(|(id, part)| output_item(part, &id, answer.stop)).collect()
+}
+
+fn output_item(part: &ScriptedPart, id: &str, stop: Option<ScriptedStop>) -> Value {
+    match part {
+        ScriptedPart::Thinking(thought) => {
+            let summary = json!([{"type": "summary_text", "text": thought}]);
+            json!({"type": "reasoning", "id": format!("rs_{id}"), "summary": summary, "encrypted_content": OPAQUE})
         }
+        ScriptedPart::Redacted => {
+            json!({"type": "reasoning", "id": format!("rs_{id}"), "summary": [], "encrypted_content": OPAQUE})
+        }
+        ScriptedPart::Text(text) => {
+            let refusal = json!({"type": "refusal", "refusal": text});
+            let content = if stop == Some(ScriptedStop::Refusal) { refusal } else { output_part(text) };
+            json!({
+                "type": "message",
+                "id": format!("msg_{id}"),
+                "role": "assistant",
+                "status": "completed",
+                "content": [content],
+            })
+        }
+        ScriptedPart::Search(query) => json!({
+            "type": "web_search_call",
+            "id": format!("ws_{id}"),
+            "status": "completed",
+            "action": {"type": "search", "query": query},
+        }),
+        ScriptedPart::Call { tool, input } => call_item(tool, input, id),
     }
+}
+
+fn call_item(tool: &str, input: &Value, id: &str) -> Value {
+    let call = format!("call_{id}");
+    // The built-in shell tool has an item of its own.
+    if tool == "local_shell" {
+        let action = json!({"type": "exec", "command": input["command"], "env": {}});
+        return json!({
+            "type": "local_shell_call", "id": format!("lsh_{id}"), "call_id": call, "status": "completed", "action": action,
+        });
+    }
+    if let Value::String(text) = input {
+        return json!({
+            "type": "custom_tool_call", "id": format!("ctc_{id}"), "call_id": call, "status": "completed", "name": tool, "input": text,
+        });
+    }
+    let (namespace, name) = tool.split_once('.').map_or((None, tool), |(of, name)| (Some(of), name));
+    let mut item = json!({
+        "type": "function_call",
+        "id": format!("fc_{id}"),
+        "call_id": call,
+        "name": name,
+        "arguments": input.to_string(),
+        "status": "completed",
+    });
+    if let Some(namespace) = namespace {
+        item["namespace"] = json!(namespace);
+    }
+    item
 }
 
 #[cfg(test)]
@@ -194,8 +243,8 @@ mod tests {
 
     #[test]
     fn deltas_add_up_and_numbers_run() {
-        let call = ModelAnswer::shell_call("7".to_owned(), "exec_command", "id");
-        for answer in [ModelAnswer::Text("hi".to_owned()), call] {
+        let call = ModelAnswer::shell_call("exec_command", "id");
+        for answer in [ModelAnswer::text("hi"), call] {
             let events = stream_events(&json!({"model": "m"}), &answer, "7", ReplyUsage::default());
             let data: Vec<&Value> = events
                 .iter()
@@ -206,20 +255,17 @@ mod tests {
             }
             let last = data.last().unwrap();
             assert_eq!(last["type"], "response.completed");
-            assert_eq!(last["response"]["output"][0], output_item(&answer));
+            assert_eq!(last["response"]["output"][0], output_item(&answer.parts[0], "7", None));
             assert_eq!(last["response"]["usage"]["input_tokens"], 14, "OpenAI counts cached tokens as input");
             assert_eq!(last["response"]["usage"]["total_tokens"], 19);
-            let whole = match &answer {
-                ModelAnswer::Text(text) => json!(text),
-                ModelAnswer::Call { .. } => json!("{\"cmd\":\"id\"}"),
-            };
+            let whole = if answer.has_call() { json!("{\"cmd\":\"id\"}") } else { json!("hi") };
             assert!(data.iter().any(|data| data["delta"] == whole), "{data:?}");
         }
     }
 
     #[test]
     fn the_built_in_shell_gets_its_own_item() {
-        let answer = ModelAnswer::shell_call("7".to_owned(), "local_shell", "id");
+        let answer = ModelAnswer::shell_call("local_shell", "id");
         let whole = whole_answer(&json!({}), &answer, "7", ReplyUsage::default());
         assert_eq!(whole["output"][0]["action"]["command"], json!(["bash", "-lc", "id"]));
     }

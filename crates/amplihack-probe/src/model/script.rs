@@ -49,6 +49,61 @@ pub enum ScriptedReply {
     },
     /// Silence for this long, then [`DONE`].
     Hang(Duration),
+    /// Several parts in one message, and what a server says beside them.
+    Message(ScriptedMessage),
+}
+
+/// A message of several parts. Tools may be called that a request does not list: some agents take those too. A request without any tool
+/// gets the message without its calls, and [`HELLO`] if nothing is left.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ScriptedMessage {
+    /// The parts, in their order.
+    pub parts: Vec<ScriptedPart>,
+    /// The reason why the model stopped, where it is neither its end nor a call.
+    pub stop: Option<ScriptedStop>,
+    /// Tokens that this message reports instead of the script's.
+    pub usage: Option<ReplyUsage>,
+    /// Headers of the HTTP response.
+    pub headers: Vec<(String, String)>,
+    /// Failure before the message, as an HTTP status: the first request of the run that gets this message gets it, the next one the message.
+    pub fails: Option<u16>,
+}
+
+/// A part of a message. A dialect that has no such part leaves it out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ScriptedPart {
+    /// A thought.
+    Thinking(String),
+    /// A thought that is kept from the reader.
+    Redacted,
+    /// Text.
+    Text(String),
+    /// A search of the web, with one result, by the server itself.
+    Search(String),
+    /// A call of a tool, as [`ScriptedReply::Call`]; arguments that are a text are those of a tool without a schema.
+    Call {
+        /// The tool.
+        tool: String,
+        /// The call's arguments.
+        input: Value,
+    },
+}
+
+impl ScriptedPart {
+    pub(crate) fn is_call(&self) -> bool {
+        matches!(self, Self::Call { .. })
+    }
+}
+
+/// The reason why a model stopped before its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ScriptedStop {
+    /// The message is as long as it may be.
+    MaxTokens,
+    /// The model refused.
+    Refusal,
 }
 
 /// The point from which a request's step in a [`ModelScript`] is counted.
@@ -71,12 +126,14 @@ pub struct ReplyUsage {
     pub cached: u64,
     /// Output tokens.
     pub output: u64,
+    /// Output tokens of thoughts, where a dialect counts them; part of `output`.
+    pub reasoning: u64,
 }
 
 impl Default for ReplyUsage {
     /// Three different numbers, so that a mix-up shows.
     fn default() -> Self {
-        Self { input: 10, cached: 4, output: 5 }
+        Self { input: 10, cached: 4, output: 5, reasoning: 0 }
     }
 }
 

@@ -19,7 +19,7 @@ use super::delivery::{ObservedDelivery, find_delivery};
 use super::dialect::RequestText;
 use super::log::{RecordedRequest, RequestLog};
 use super::route::base_path;
-use super::script::{DEFAULT_COMMAND, ModelScenario, ModelScript, RunUsageTotals};
+use super::script::{DEFAULT_COMMAND, ModelScenario, ModelScript, RunUsageTotals, ScriptedMessage};
 
 /// The time that a stop waits for answers under way.
 const STOP_GRACE: Duration = Duration::from_secs(1);
@@ -180,6 +180,8 @@ pub(crate) struct ServerRun {
     offered: BTreeSet<String>,
     /// Tools that any reply called, with their namespaces.
     pub called: BTreeSet<String>,
+    /// Messages whose failure was answered once; the next time they are said.
+    pub failed: Vec<ScriptedMessage>,
     /// Model calls so far.
     pub calls: watch::Sender<u64>,
 }
@@ -194,6 +196,7 @@ impl Default for ServerRun {
             numbered: 0,
             offered: BTreeSet::new(),
             called: BTreeSet::new(),
+            failed: Vec::new(),
             calls: watch::Sender::new(0),
         }
     }
@@ -204,6 +207,15 @@ impl ServerRun {
     pub(crate) fn next_number(&mut self) -> u64 {
         self.numbered += 1;
         self.numbered
+    }
+
+    /// Takes note that `message` fails now; false if it failed before.
+    pub(crate) fn fail_once(&mut self, message: &ScriptedMessage) -> bool {
+        let is_new = !self.failed.contains(message);
+        if is_new {
+            self.failed.push(message.clone());
+        }
+        is_new
     }
 
     /// Takes note of what a request offers; returns what this run was ever offered.

@@ -134,7 +134,7 @@ async fn scripts_belong_to_their_run() {
         {"role": "assistant", "content": [{"type": "tool_use"}]},
         {"role": "user", "content": [{"type": "tool_result"}]},
     ]});
-    let usage = ReplyUsage { input: 1, cached: 2, output: 3 };
+    let usage = ReplyUsage { input: 1, cached: 2, output: 3, reasoning: 0 };
     let replies = [ScriptedReply::Tool { command: "id".to_owned() }, ScriptedReply::Text("end".to_owned())];
     server.set_script("a", ModelScript::new(replies).with_usage(usage));
     server.set_command("b", "whoami");

@@ -8,6 +8,7 @@ mod flag_matrix;
 mod hooks;
 mod policy_rules;
 mod schemas;
+pub(crate) mod streams;
 mod table;
 
 /// A generated page.
@@ -33,6 +34,7 @@ pub(crate) fn pages() -> Vec<Page> {
         page("docs/reference/hooks.md", hooks::page),
         page("docs/reference/policy-rules.md", policy_rules::page),
         page("docs/reference/schemas.md", schemas::page),
+        page("docs/reference/streams.md", streams::page),
     ];
     pages.extend(schemas::pages());
     pages
