@@ -9,7 +9,7 @@ use super::{anthropic, chat, gemini, responses};
 /// The end of the path of a call that wants Gemini's answer as a stream.
 const STREAM: &str = ":streamGenerateContent";
 
-/// What stands for signatures and encrypted thoughts.
+/// Text of every signature and encrypted thought.
 pub(crate) const OPAQUE: &str = "c2NyaXB0ZWQ=";
 /// The page that a search finds. Nothing answers there.
 pub(crate) const FOUND: &str = "http://127.0.0.1:9/found";

@@ -11,6 +11,8 @@ use super::table::{Table, code};
 
 /// The directory of the recordings.
 pub(crate) const TRANSCRIPTS: &str = "crates/amplihack-agent/tests/transcripts";
+/// The file with their days. It is not among them, since tests take every file there for a recording.
+pub(crate) const DATES: &str = "crates/amplihack-agent/tests/recorded.txt";
 /// Agents whose streams are recorded.
 pub(crate) const RECORDED: [AgentBinary; 4] =
     [AgentBinary::Claude, AgentBinary::Codex, AgentBinary::Copilot, AgentBinary::Gemini];
@@ -65,8 +67,7 @@ pub(crate) fn recordings() -> Vec<Recording> {
 
 /// The days on which recordings were made, by their names; the older ones have none.
 pub(crate) fn read_dates() -> BTreeMap<String, String> {
-    let file = amplihack_testkit::workspace().join(TRANSCRIPTS).join("dates.txt");
-    let text = std::fs::read_to_string(file).unwrap_or_default();
+    let text = std::fs::read_to_string(amplihack_testkit::workspace().join(DATES)).unwrap_or_default();
     let dated = text.lines().filter_map(|line| line.split_once(' '));
     dated.map(|(date, name)| (name.to_owned(), date.to_owned())).collect()
 }
@@ -98,7 +99,7 @@ fn blocks(content: &Value) -> String {
     kinds.collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>().join(" ")
 }
 
-/// What comes of the lines of one kind.
+/// Lines of one kind, and their events.
 #[derive(Default)]
 struct KindCount {
     lines: usize,
@@ -121,7 +122,7 @@ pub(crate) struct TypedCount {
     silent: usize,
 }
 
-/// What comes of all recordings of an agent.
+/// All recordings of an agent, counted.
 #[derive(Default)]
 pub(crate) struct StreamCount {
     kinds: BTreeMap<String, KindCount>,

@@ -9,9 +9,10 @@ mod scenario;
 use std::collections::{BTreeMap, BTreeSet};
 
 use amplihack_agent::AgentBinary;
+use amplihack_config::env::Env;
 use amplihack_testkit::{long, loud};
 
-use crate::reference::pages::streams::{TRANSCRIPTS, line_kind, read_dates, recordings};
+use crate::reference::pages::streams::{DATES, TRANSCRIPTS, line_kind, read_dates, recordings};
 
 use scenario::Book;
 
@@ -19,9 +20,8 @@ use scenario::Book;
 const SHORT: &str = "tools";
 
 /// What `AMPLIHACK_RECORD` says: `all`, or the name of a scenario; `None` for a test.
-#[expect(clippy::disallowed_methods, reason = "how `cargo xtask record` asks")]
 fn asked() -> Option<String> {
-    std::env::var("AMPLIHACK_RECORD").ok()
+    Env::from_process().text("AMPLIHACK_RECORD").map(str::to_owned)
 }
 
 /// Plays the scenarios of `agent` and writes them or compares them with their recordings.
@@ -58,7 +58,7 @@ fn write(agent: AgentBinary, scenario: &str, lines: &[String]) {
     let today = jiff::Timestamp::now().strftime("%Y-%m-%d").to_string();
     dates.insert(name.clone(), today);
     let dates: Vec<String> = dates.iter().map(|(name, date)| format!("{date} {name}\n")).collect();
-    std::fs::write(directory.join("dates.txt"), dates.concat()).unwrap();
+    std::fs::write(amplihack_testkit::workspace().join(DATES), dates.concat()).unwrap();
     loud(&format!("recorded {name}: {} lines", lines.len()));
 }
 

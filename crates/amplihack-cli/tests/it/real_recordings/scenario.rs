@@ -110,7 +110,7 @@ impl Book {
 
     /// The names of the scenarios of `agent`.
     pub(super) fn names(agent: AgentBinary) -> Vec<String> {
-        let book = Self::read("/work", "/tools");
+        let book = Self::read("", "");
         book.entries(agent).map(|entry| entry.name.clone()).collect()
     }
 
