@@ -3,7 +3,7 @@
 //! It reads the events of one run from stdin, a JSON object a line, and knows no agent.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::BufRead;
+use std::io::{BufRead, Write};
 
 use amplihack_agent::event::{
     ActivityPhase, AgentPlan, AgentTask, EndEvent, FileChangeKind, ToolResult, UsageTotals,
@@ -62,7 +62,7 @@ impl RunFacts {
         known.tokens = task.tokens.or(known.tokens);
     }
 
-    fn print(&self) {
+    fn write(&self, out: &mut impl Write) -> std::io::Result<()> {
         let list = |items: Vec<String>| if items.is_empty() { "none".to_owned() } else { items.join(", ") };
         let files = self.files.iter().map(|(path, kind)| format!("{path} ({kind:?})")).collect();
         let commands = self.commands.iter().map(|(_, command, code)| match code {
@@ -72,16 +72,20 @@ impl RunFacts {
         let tasks = self.tasks.values().filter(|task| task.phase != ActivityPhase::Started);
         let UsageTotals { input_tokens, output_tokens, cost_usd, .. } = self.usage.totals();
         let text = |end: &EndEvent| end.summary.text.clone().unwrap_or_default();
-        println!("files changed: {}", list(files));
-        println!("commands: {}", list(commands.collect()));
-        println!("plan: {}", list(self.plan.to_string().lines().map(str::to_owned).collect()));
-        println!("sub-agents: {}", list(tasks.map(AgentTask::to_string).collect()));
-        println!("tokens: {input_tokens} in, {output_tokens} out");
-        println!("cost: {}", cost_usd.map_or_else(|| "not told".to_owned(), |cost| format!("${cost:.4}")));
-        println!("denied: {}", list(self.denials.iter().cloned().collect()));
-        println!("limits: {}", list(self.limits.clone()));
-        println!("answer: {}", self.end.as_ref().map(text).unwrap_or_default());
-        println!("end: {}", self.end.as_ref().map_or("none", EndEvent::name));
+        writeln!(out, "files changed: {}", list(files))?;
+        writeln!(out, "commands: {}", list(commands.collect()))?;
+        writeln!(out, "plan: {}", list(self.plan.to_string().lines().map(str::to_owned).collect()))?;
+        writeln!(out, "sub-agents: {}", list(tasks.map(AgentTask::to_string).collect()))?;
+        writeln!(out, "tokens: {input_tokens} in, {output_tokens} out")?;
+        writeln!(
+            out,
+            "cost: {}",
+            cost_usd.map_or_else(|| "not told".to_owned(), |cost| format!("${cost:.4}"))
+        )?;
+        writeln!(out, "denied: {}", list(self.denials.iter().cloned().collect()))?;
+        writeln!(out, "limits: {}", list(self.limits.clone()))?;
+        writeln!(out, "answer: {}", self.end.as_ref().map(text).unwrap_or_default())?;
+        writeln!(out, "end: {}", self.end.as_ref().map_or("none", EndEvent::name))
     }
 }
 
@@ -91,6 +95,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let envelope: Envelope = serde_json::from_str(&line?)?;
         facts.take(envelope.event);
     }
-    facts.print();
+    facts.write(&mut std::io::stdout())?;
     Ok(())
 }

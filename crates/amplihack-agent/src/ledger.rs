@@ -14,7 +14,7 @@ const OPEN_MESSAGES: usize = 256;
 pub struct UsageLedger {
     /// Reports that may be replaced, by message.
     messages: HashMap<String, UsageTotals>,
-    /// Their messages, the oldest first.
+    /// Messages of these reports, the oldest first.
     order: VecDeque<String>,
     /// All else that was reported.
     settled: UsageTotals,

@@ -23,7 +23,7 @@ use crate::event::{
 /// The decoder of Claude Code's stream.
 #[derive(Debug, Default)]
 pub(crate) struct ClaudeStream {
-    /// What is known of the session, once it began.
+    /// Facts of the session, once it began.
     pub(super) known: Option<SessionFacts>,
     /// Claude's name of a session that has not begun.
     pub(super) early_session: Option<String>,

@@ -1,6 +1,6 @@
 //! The list of tasks that Claude Code keeps with tools for one task each.
 
-use super::wire::tool::{ClaudePlanTask, ClaudeToolOutcome};
+use super::wire::tool::{ClaudePlanTask, ClaudeToolDetail};
 use crate::decode::plan::plan_status;
 use crate::event::{AgentPlanEntry, AgentPlanStatus};
 
@@ -16,7 +16,7 @@ impl ClaudeTaskList {
     pub(super) fn take_outcome(
         &mut self,
         tool: &str,
-        outcome: &ClaudeToolOutcome<'_>,
+        outcome: &ClaudeToolDetail<'_>,
     ) -> Option<Vec<AgentPlanEntry>> {
         match tool {
             "TaskCreate" if self.0.len() < MOST => self.0.push(plan_entry(outcome.task.as_ref()?)),

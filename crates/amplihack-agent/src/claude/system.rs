@@ -21,7 +21,7 @@ impl SessionFacts {
         self.0.agent_session.as_deref()
     }
 
-    /// Those of `now` that are others than here.
+    /// The facts of `now` that are others than here.
     fn changes(&self, now: &AgentSessionUpdate) -> AgentSessionUpdate {
         let text = |now: &Option<String>, known: &Option<String>| now.clone().filter(|_| now != known);
         let list =
@@ -156,7 +156,7 @@ fn status_event(line: ClaudeSystemLine<'_>) -> AgentEvent {
     }
 }
 
-/// What `line` says of the session, if that is what it is about.
+/// The facts of the session in `line`, if it is about the session.
 pub(super) fn update_event(line: &ClaudeSystemLine<'_>) -> Option<AgentSessionUpdate> {
     let text = |text: &WireText<'_>| text.0.as_deref().map(str::to_owned);
     let update = AgentSessionUpdate::default();

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::wire::system::ClaudeSystemLine;
-use super::wire::tool::ClaudeToolOutcome;
+use super::wire::tool::ClaudeToolDetail;
 use crate::decode::wire::WireText;
 use crate::event::{ActivityPhase, AgentTask, ToolResult};
 
@@ -66,7 +66,7 @@ impl ClaudeTasks {
     pub(super) fn end_by_result(
         &mut self,
         result: &ToolResult,
-        outcome: &ClaudeToolOutcome<'_>,
+        outcome: &ClaudeToolDetail<'_>,
     ) -> Option<AgentTask> {
         let known = self.0.iter_mut().rev().find(|known| known.id == result.id);
         let phase = match outcome.status.text() {

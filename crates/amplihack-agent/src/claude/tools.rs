@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::decode::{ClaudeMessageContext, ClaudeStream};
 use super::wire::ClaudeBlock;
-use super::wire::tool::{ClaudeHunk, ClaudeToolOutcome};
+use super::wire::tool::{ClaudeHunk, ClaudeToolDetail};
 use crate::decode::open_calls::OpenCall;
 use crate::decode::plan::plan_entries;
 use crate::decode::tools::{describe_call, settle_exit};
@@ -33,6 +33,7 @@ const KINDS: &[(&str, AgentToolKind)] = &[
     ("Monitor", AgentToolKind::Execute),
     ("WebFetch", AgentToolKind::Fetch),
     ("WebSearch", AgentToolKind::Search),
+    ("ToolSearch", AgentToolKind::Search),
     ("Agent", AgentToolKind::Agent),
     ("Task", AgentToolKind::Agent),
     ("TaskOutput", AgentToolKind::Agent),
@@ -86,7 +87,7 @@ impl ClaudeStream {
     pub(super) fn emit_result(
         &mut self,
         block: ClaudeBlock<'_>,
-        outcome: Option<Box<ClaudeToolOutcome<'_>>>,
+        outcome: Option<Box<ClaudeToolDetail<'_>>>,
         place: ClaudeMessageContext<'_>,
         out: &mut Vec<AgentEvent>,
     ) {
@@ -121,7 +122,7 @@ impl ClaudeStream {
 
 /// The exit code of the command that ended with `result`, as far as Claude shows it: a failure begins with it, and a success is told
 /// without a meaning of its code and without a task in the background.
-fn command_exit(result: &ToolResult, outcome: &ClaudeToolOutcome<'_>) -> Option<i64> {
+fn command_exit(result: &ToolResult, outcome: &ClaudeToolDetail<'_>) -> Option<i64> {
     if result.is_error {
         let digits = result.output.strip_prefix(EXIT_CODE)?;
         return digits.split(|symbol: char| !symbol.is_ascii_digit() && symbol != '-').next()?.parse().ok();
@@ -132,7 +133,7 @@ fn command_exit(result: &ToolResult, outcome: &ClaudeToolOutcome<'_>) -> Option<
 }
 
 /// The change that a call of a tool for files made.
-fn file_change(call: OpenCall, outcome: ClaudeToolOutcome<'_>) -> Option<AgentFileChange> {
+fn file_change(call: OpenCall, outcome: ClaudeToolDetail<'_>) -> Option<AgentFileChange> {
     let unknown = match call.kind {
         AgentToolKind::Edit => FileChangeKind::Update,
         AgentToolKind::Write => FileChangeKind::Write,

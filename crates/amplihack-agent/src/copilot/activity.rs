@@ -120,7 +120,7 @@ fn workflow(kind: &str, data: CopilotActivity<'_>, parent: Option<String>) -> Op
     })
 }
 
-/// What a line says of the session.
+/// Facts of the session in a line.
 fn session_update(family: &str, kind: &str, data: CopilotActivity<'_>) -> Option<AgentSessionUpdate> {
     let none = AgentSessionUpdate::default();
     let named = |words: &str| {

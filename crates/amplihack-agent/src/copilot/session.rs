@@ -132,6 +132,7 @@ pub(super) fn update_event(kind: &str, update: AgentSessionUpdate) -> AgentEvent
 /// Facts in a line `session.KIND`, if they are some of ours.
 fn read_update(kind: &str, data: CopilotSession<'_>) -> Option<AgentSessionUpdate> {
     let none = AgentSessionUpdate::default();
+    // Lines about one server have no list: an update names only what changed.
     let server = |status: String| vec![AgentMcpServer::new(data.server.text(), status)];
     Some(match kind {
         "skills_loaded" => {
@@ -157,7 +158,7 @@ fn read_update(kind: &str, data: CopilotSession<'_>) -> Option<AgentSessionUpdat
             AgentSessionUpdate { mcp_servers: server("needs-reconnect".to_owned()), ..none }
         }
         "mcp_server_tools_loaded" => {
-            AgentSessionUpdate { reason: Some(format!("{kind}: {}", data.server.text())), ..none }
+            AgentSessionUpdate { mcp_servers: server("tools-loaded".to_owned()), ..none }
         }
         "tools_updated" => AgentSessionUpdate { model: data.model.into_option(), ..none },
         "model_change" | "auto_mode_resolved" => AgentSessionUpdate {
@@ -179,10 +180,12 @@ fn read_update(kind: &str, data: CopilotSession<'_>) -> Option<AgentSessionUpdat
             reason: [data.summary, data.reason].into_iter().find_map(WireText::into_option),
             ..none
         },
-        "info" => {
-            let reason = format!("{}: {}", data.info_type.text(), data.message.text());
-            AgentSessionUpdate { reason: Some(reason), ..none }
-        }
+        // Its type is what the agent does now: `model_retry`, `cancellation`.
+        "info" => AgentSessionUpdate {
+            status: data.info_type.into_option(),
+            reason: data.message.into_option(),
+            ..none
+        },
         _ if NOTICES.contains(&kind) => {
             let words = [data.mode, data.path, data.summary, data.reason];
             let words = words.into_iter().find_map(WireText::into_option);

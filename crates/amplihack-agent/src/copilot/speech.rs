@@ -63,6 +63,7 @@ impl CopilotStream {
         let turn = |id, parent| AgentTurn { id, parent, ..AgentTurn::default() };
         let delta = |text, message, parent| AgentText { message, parent, ..AgentText::of_delta(text) };
         match kind {
+            // A thought of the turn before may be told again in this one, and is another thought then.
             "turn_start" => {
                 self.turns += u64::from(parent.is_none());
                 self.thoughts.forget(parent.as_deref());

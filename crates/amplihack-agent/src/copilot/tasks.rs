@@ -41,6 +41,7 @@ impl SubAgents {
             ("completed", Some(true)) => ActivityPhase::Cancelled,
             ("completed", _) => ActivityPhase::Completed,
             ("failed", _) => ActivityPhase::Failed,
+            // Who answers next is a fact of the session, and no task.
             ("selected" | "deselected", _) => {
                 let reason = format!("subagent.{kind} {}", data.agent_name.text());
                 out.push(AgentEvent::SessionUpdated(AgentSessionUpdate {

@@ -127,16 +127,16 @@ impl AgentModelCall {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ActivityPhase {
-    /// It began.
+    /// Beginning.
     #[default]
     Started,
-    /// It goes on.
+    /// Sign of life between beginning and end.
     Progress,
-    /// It ended as it should.
+    /// End as it should be.
     Completed,
-    /// It failed.
+    /// End by a failure.
     Failed,
-    /// It was stopped.
+    /// End by somebody who stopped it.
     Cancelled,
     /// A phase that this version does not know.
     #[serde(other)]

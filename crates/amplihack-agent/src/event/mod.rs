@@ -96,6 +96,7 @@ pub enum AgentEvent {
     End(EndEvent),
     /// An event of a newer version, or one whose fields are not as this version knows them: kept whole.
     #[serde(untagged)]
+    #[cfg_attr(feature = "schema", schemars(skip))]
     Unknown(UnknownEvent),
 }
 

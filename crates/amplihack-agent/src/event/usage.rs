@@ -58,7 +58,7 @@ pub struct UsageTotals {
     /// Tokens written by the model, its thinking included.
     #[serde(default)]
     pub output_tokens: u64,
-    /// Those of `output_tokens` in which the model thought, where the agent counts them.
+    /// Tokens of `output_tokens` in which the model thought, where the agent counts them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reasoning_tokens: Option<u64>,
     /// Tokens read from the model's cache.

@@ -39,7 +39,7 @@ const KINDS: &[(&str, AgentToolKind)] = &[
     ("read_mcp_resource", AgentToolKind::Mcp),
     ("list_mcp_resources", AgentToolKind::Mcp),
 ];
-/// Its only argument is a text with the addresses in it.
+/// Name of the only argument, a text with the addresses in it.
 const FETCH: &str = "web_fetch";
 const REPLACE: &str = "replace";
 const TODOS: &str = "write_todos";

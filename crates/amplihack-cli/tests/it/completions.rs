@@ -4,7 +4,7 @@ use amplihack_testkit::{Run, Sandbox, skip_test};
 
 use crate::world::{amplihack, run};
 
-const VERBS: [&str; 23] = [
+const VERBS: [&str; 24] = [
     "claude",
     "copilot",
     "codex",
@@ -26,6 +26,7 @@ const VERBS: [&str; 23] = [
     "config",
     "policy",
     "audit",
+    "sandbox",
     "completions",
     "help",
 ];

@@ -133,8 +133,13 @@ fn no_shipped_program_has_faults() {
     let metadata = crate::crates::metadata();
     let packages = metadata["packages"].as_array().expect("packages");
     let sys = packages.iter().find(|package| package["name"] == "amplihack-sys").expect("amplihack-sys");
-    // The other one is for a program of `cargo xtask dist` that looks at programs.
-    assert_eq!(sys["features"], serde_json::json!({ "sabotage": [], "first-calls": [] }));
+    // The others are for a program of `cargo xtask dist` that looks at programs, and for the sandbox.
+    assert_eq!(
+        (&sys["features"]["sabotage"], &sys["features"]["first-calls"]),
+        (&serde_json::json!([]), &serde_json::json!([]))
+    );
+    let confine = sys["features"]["confine"].to_string();
+    assert!(!confine.contains("sabotage") && !confine.contains("first-calls"), "{confine}");
     for source in
         sources().iter().filter(|source| source.text.contains(concat!("amplihack-sys", "/sabotage")))
     {

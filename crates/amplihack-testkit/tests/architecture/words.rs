@@ -11,8 +11,12 @@ pub(crate) const SCRIPTED_AGENT: &str = "crates/amplihack-probe/src/scripted";
 const SYS: &str = "crates/amplihack-sys";
 /// Parts of it that end a process, and that start one.
 const SYS_ENDS: &[&str] = &["crates/amplihack-sys/src/last_words.rs"];
-const SYS_STARTS: &[&str] =
-    &["crates/amplihack-sys/src/capture.rs", "crates/amplihack-sys/src/first_calls.rs"];
+const SYS_STARTS: &[&str] = &[
+    "crates/amplihack-sys/src/capture.rs",
+    "crates/amplihack-sys/src/first_calls.rs",
+    // It becomes the program, and starts none.
+    "crates/amplihack-sys/src/confine/init.rs",
+];
 
 fn is_one_of(source: &Source, files: &[&str]) -> bool {
     files.iter().any(|file| source.is_in(file))

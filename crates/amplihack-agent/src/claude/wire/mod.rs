@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 use crate::decode::output::WireToolOutput;
 use crate::decode::wire::{WireFlag, WireInt, WireList, WireText, missing, record};
 use crate::event::UsageTotals;
-use tool::ClaudeToolOutcome;
+use tool::ClaudeToolDetail;
 
 // Records of other agents, and of parts of this one, have fields of the same names: each is what one agent writes there.
 record! {
@@ -24,7 +24,7 @@ record! {
         event: Option<Box<ClaudeStreamEvent<'a>>> = "event",
         parent: WireText<'a> = "parent_tool_use_id",
         id: WireText<'a> = "uuid",
-        outcome: Option<Box<ClaudeToolOutcome<'a>>> = "tool_use_result",
+        outcome: Option<Box<ClaudeToolDetail<'a>>> = "tool_use_result",
         synthetic: WireFlag = "isSynthetic",
         origin: Option<ClaudeOrigin<'a>> = "origin",
         error: WireText<'a> = "error",

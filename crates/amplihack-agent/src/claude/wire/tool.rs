@@ -4,7 +4,7 @@ use crate::decode::wire::{WireFlag, WireInt, WireList, WireText, record};
 
 record! {
     /// The outcome of any tool: each has fields of its own.
-    pub(in super::super) struct ClaudeToolOutcome<'a> {
+    pub(in super::super) struct ClaudeToolDetail<'a> {
         // Of an edit.
         kind: WireText<'a> = "type",
         path: WireText<'a> = "filePath",
