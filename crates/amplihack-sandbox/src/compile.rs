@@ -134,7 +134,7 @@ pub fn compile_sandbox(request: &SandboxRequest<'_>, env: &Env) -> Result<Compil
     })
 }
 
-/// One entry a path, sorted: the one of the later rule. What a directory above says already is left out.
+/// Entries sorted by path, of those for one path the one of the later rule, without those that only repeat a directory above.
 fn settle_entries(mut entries: Vec<SandboxEntry>) -> Vec<SandboxEntry> {
     entries.sort_by(|one, other| (&one.path, one.rule).cmp(&(&other.path, other.rule)));
     let mut settled: Vec<SandboxEntry> = Vec::new();

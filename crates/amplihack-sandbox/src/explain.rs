@@ -6,7 +6,7 @@ use amplihack_sys::confine::PathAccess;
 
 use crate::compile::{CompiledSandbox, SandboxRule};
 
-/// What a program may do with a path, and why.
+/// Access of a program to a path, with its reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PathExplanation {
     /// The path, as far as it leads without links.

@@ -126,7 +126,7 @@ pub(crate) fn home_entries(env: &Env, mode: SandboxMode) -> Vec<SandboxEntry> {
     std::iter::once(readable).chain(caches).chain(keys).chain(private).chain(records).collect()
 }
 
-/// Where `name` below `home` really is.
+/// The path of `name` below `home`, without links.
 fn real_below(home: &Path, name: &str) -> Option<PathBuf> {
     home.join(name).canonicalize().ok()
 }

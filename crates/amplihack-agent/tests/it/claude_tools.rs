@@ -51,7 +51,7 @@ fn calls_have_kinds_commands_queries_and_files() {
         ("KillShell", json!({"shell_id": "1"}), json!(["execute", null, null, null])),
         ("mcp__s__t", json!({"path": "/a"}), json!(["mcp", null, null, null])),
         ("Skill", json!({"command": "c"}), json!(["other", null, null, null])),
-        ("ToolSearch", json!({"query": "q"}), json!(["other", null, null, null])),
+        ("ToolSearch", json!({"query": "q"}), json!(["search", null, "q", null])),
     ] {
         let found = &told(&[call(name, input)])[0];
         assert_eq!(

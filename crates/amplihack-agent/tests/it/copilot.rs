@@ -159,7 +159,7 @@ fn a_call_of_the_model_ends_once_with_the_reason_and_the_retry_names_the_try() {
         json!({"type": "model_call", "phase": "progress", "model": "m", "duration_ms": 23, "status": 529, "error": "busy"}),
         json!({"type": "model_call", "phase": "failed", "turn": "0", "duration_ms": 24, "status": 529, "error": "busy"}),
         json!({"type": "retry", "reason": "api_error", "attempt": 1, "status": 529}),
-        json!({"type": "session_updated", "reason": "model_retry: Retrying..."}),
+        json!({"type": "session_updated", "status": "model_retry", "reason": "Retrying..."}),
         json!({"type": "model_call", "phase": "completed", "turn": "0", "duration_ms": 4}),
         json!({"type": "model_call", "phase": "progress", "model": "m"}),
     ];

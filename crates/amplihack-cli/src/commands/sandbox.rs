@@ -32,7 +32,7 @@ pub(crate) enum SandboxCommand {
 // Options that describe a sandbox.
 #[derive(Debug, Args)]
 pub(crate) struct SandboxArgs {
-    /// What may be reached
+    /// Mode of the sandbox
     #[arg(long, value_enum, value_name = "MODE", default_value_t = SandboxModeArg::Workspace)]
     mode: SandboxModeArg,
     /// A path that may be changed, beside the workspace; repeatable

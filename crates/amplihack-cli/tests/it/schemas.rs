@@ -182,7 +182,7 @@ fn a_key_that_an_agent_or_a_script_wrote_twice_is_printed_once() {
 #[test]
 fn the_schema_of_events_refuses_what_is_none() {
     let good = json!({
-        "seq": 3, "at": "2026-11-28T10:00:00Z", "type": "tool_call", "id": "1", "name": "Bash", "input": [1, null],
+        "seq": 3, "at": "2026-11-28T10:00:00Z", "type": "tool_call", "id": "1", "name": "Bash", "kind": "execute", "input": [1, null],
     });
     agree("event", &good, "a tool call");
     for (key, value) in [
