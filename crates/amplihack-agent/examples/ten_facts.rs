@@ -13,7 +13,7 @@ use amplihack_agent::{AgentEvent, Envelope};
 
 /// Facts about one run.
 #[derive(Default)]
-struct RunFacts {
+pub(crate) struct RunFacts {
     files: BTreeMap<String, FileChangeKind>,
     /// Commands by the ids of their calls, in the order of the calls.
     commands: Vec<(String, String, Option<i64>)>,
@@ -26,6 +26,16 @@ struct RunFacts {
 }
 
 impl RunFacts {
+    /// The facts of the run whose events `lines` has.
+    pub(crate) fn read(lines: impl BufRead) -> Result<Self, Box<dyn std::error::Error>> {
+        let mut facts = Self::default();
+        for line in lines.lines() {
+            let envelope: Envelope = serde_json::from_str(&line?)?;
+            facts.take(envelope.event);
+        }
+        Ok(facts)
+    }
+
     fn take(&mut self, event: AgentEvent) {
         match event {
             AgentEvent::ToolCall(call) => {
@@ -62,7 +72,7 @@ impl RunFacts {
         known.tokens = task.tokens.or(known.tokens);
     }
 
-    fn write(&self, out: &mut impl Write) -> std::io::Result<()> {
+    pub(crate) fn write(&self, out: &mut impl Write) -> std::io::Result<()> {
         let list = |items: Vec<String>| if items.is_empty() { "none".to_owned() } else { items.join(", ") };
         let files = self.files.iter().map(|(path, kind)| format!("{path} ({kind:?})")).collect();
         let commands = self.commands.iter().map(|(_, command, code)| match code {
@@ -90,11 +100,7 @@ impl RunFacts {
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let mut facts = RunFacts::default();
-    for line in std::io::stdin().lock().lines() {
-        let envelope: Envelope = serde_json::from_str(&line?)?;
-        facts.take(envelope.event);
-    }
+    let facts = RunFacts::read(std::io::stdin().lock())?;
     facts.write(&mut std::io::stdout())?;
     Ok(())
 }

@@ -3,13 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use amplihack_config::env::Env;
-use amplihack_sys::confine::{ConfinedNetwork, ConfinedPath, Confinement, PathAccess};
+use amplihack_sys::confine::{ConfinedNetwork, ConfinedPath, Confinement, ConfinementLayers, PathAccess};
 
 use crate::error::SandboxError;
 use crate::home::home_entries;
 use crate::mode::SandboxMode;
 use crate::protected::WatchedName;
-use crate::system::{package_directory, system_entries};
+use crate::sockets::sockets_below;
+use crate::system::{package_of, system_entries};
 use crate::workspace::find_workspace;
 
 /// A sandbox, asked for.
@@ -62,10 +63,10 @@ pub struct SandboxEntry {
 pub enum SandboxRule {
     /// The system's programs, libraries and settings.
     System,
-    /// A directory of the program's own.
-    Scratch,
     /// Programs on the search path.
     Programs,
+    /// A directory of the program's own.
+    Scratch,
     /// The home.
     Home,
     /// Packages that were fetched.
@@ -82,6 +83,8 @@ pub enum SandboxRule {
     Private,
     /// Records of other sessions.
     Records,
+    /// Sockets of other programs.
+    Sockets,
     /// Opened for reading by the user.
     OpenedToRead,
     /// Opened for writing by the user.
@@ -102,28 +105,39 @@ pub fn compile_sandbox(request: &SandboxRequest<'_>, env: &Env) -> Result<Compil
     let workspace = find_workspace(request.directory, env)?;
     let failed = |source| SandboxError::Directory { path: request.directory.to_owned(), source };
     let directory = request.directory.canonicalize().map_err(failed)?;
-    let mut entries = system_entries(env);
-    entries.extend(home_entries(env, request.mode));
-    let package = request.program.and_then(package_directory);
+    let mut entries = system_entries(env, &workspace.root);
+    entries.extend(home_entries(env, request.mode, &workspace.root));
+    let package = request.program.and_then(package_of);
     entries.extend(package.map(|path| SandboxEntry::new(path, PathAccess::Read, SandboxRule::Programs)));
     entries.extend(workspace.entries);
     let opened = [
         (request.readable, PathAccess::Read, SandboxRule::OpenedToRead),
         (request.writable, PathAccess::Write, SandboxRule::OpenedToWrite),
     ];
+    let places = [env.home(), Some(request.directory.to_owned()), request.program.map(Path::to_owned)];
+    entries.extend(places.into_iter().flatten().flat_map(|path| links_on_the_way(&path)));
+    let places = [env.home(), Some(request.directory.to_owned()), request.program.map(Path::to_owned)];
+    entries.extend(places.into_iter().flatten().flat_map(|path| links_on_the_way(&path)));
+    let mut opened_paths = Vec::new();
     for (paths, access, rule) in opened {
         for path in paths {
             let whole = request.directory.join(path);
             let real = whole.canonicalize().map_err(|_| SandboxError::NoSuchPath { path: whole.clone() })?;
+            if real.parent().is_none() {
+                return Err(SandboxError::SharedDirectory { path: real });
+            }
+            if access == PathAccess::Write {
+                opened_paths.push(real.clone());
+            }
             entries.push(SandboxEntry::new(real, access.clone(), rule));
         }
     }
+    let mut entries = settle_entries(entries);
+    let sockets = sockets_below(&entries);
+    entries.extend(sockets);
     let entries = settle_entries(entries);
-    let is_opened = |name: &WatchedName| {
-        request.writable.iter().any(|path| name.path.starts_with(request.directory.join(path)))
-    };
     let mut watched = workspace.watched;
-    watched.retain(|name| !is_opened(name));
+    watched.retain(|name| !opened_paths.iter().any(|path| name.path.starts_with(path)));
     Ok(CompiledSandbox {
         mode: request.mode,
         workspace: workspace.root,
@@ -152,6 +166,13 @@ fn settle_entries(mut entries: Vec<SandboxEntry>) -> Vec<SandboxEntry> {
     settled
 }
 
+/// The links on the way to `path`, which programs are given by that name.
+fn links_on_the_way(path: &Path) -> Vec<SandboxEntry> {
+    let above: Vec<&Path> = path.ancestors().collect();
+    let links = above.into_iter().rev().filter_map(|at| Some((at.to_owned(), std::fs::read_link(at).ok()?)));
+    links.map(|(at, target)| SandboxEntry::new(at, PathAccess::Link(target), SandboxRule::System)).collect()
+}
+
 impl CompiledSandbox {
     /// The confinement, to be entered.
     pub fn confinement(&self) -> Confinement {
@@ -161,7 +182,7 @@ impl CompiledSandbox {
             paths: paths.collect(),
             directory: self.directory.clone(),
             network: self.network,
-            layers: self.mode.layers(),
+            layers: ConfinementLayers::default(),
         }
     }
 }

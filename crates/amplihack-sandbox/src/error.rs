@@ -28,6 +28,15 @@ pub enum SandboxError {
     /// The way into the sandbox cannot be prepared.
     #[error("the sandbox cannot be prepared: {0}")]
     Stage(io::Error),
+    /// The workspace is a directory of the system, or of everybody.
+    #[error("{} is no workspace: it is the system's, or everybody's", .path.display())]
+    SharedDirectory {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// The home, which the sandbox is to protect, is not known.
+    #[error("HOME is not set to a directory that is there")]
+    NoHome,
     /// A path that was to be opened is not there.
     #[error("{} is not there, so the sandbox cannot open it", .path.display())]
     NoSuchPath {
@@ -41,6 +50,8 @@ impl ErrorExplanation for SandboxError {
         match self {
             Self::Directory { .. } => "directory",
             Self::WorkspaceHoldsHome { .. } => "workspace",
+            Self::SharedDirectory { .. } => "workspace",
+            Self::NoHome => "no_home",
             Self::NoSuchPath { .. } => "no_such_path",
             Self::Stage(_) => "system",
         }
@@ -49,7 +60,10 @@ impl ErrorExplanation for SandboxError {
     fn hint(&self) -> Option<String> {
         let hint = match self {
             Self::Directory { .. } => "start in a directory that this user may enter",
-            Self::WorkspaceHoldsHome { .. } => "start in the directory of a project",
+            Self::WorkspaceHoldsHome { .. } | Self::SharedDirectory { .. } => {
+                "start in the directory of a project"
+            }
+            Self::NoHome => "set HOME",
             Self::NoSuchPath { .. } => "make it first, or leave the option out",
             Self::Stage(_) => return None,
         };

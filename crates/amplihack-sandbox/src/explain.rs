@@ -36,12 +36,30 @@ pub fn explain_path(sandbox: &CompiledSandbox, path: &Path) -> PathExplanation {
             Some(entry.rule),
         ),
     };
+    let reason = rule.map_or(ABSENT, rule_reason);
+    let is_free = sandbox.watched.iter().any(|name| real.starts_with(&name.path)) && access == "write";
+    let (access, reason) = match own_place(&real) {
+        Some(reason) => ("scratch", reason),
+        None if is_free => {
+            (access, "it is set aside at the end: whoever opens the work tree next would run or obey it")
+        }
+        None => (access, reason),
+    };
     let option = match access {
-        "write" => None,
+        "write" | "scratch" => None,
         "read" => Some(format!("--write {}", real.display())),
         _ => Some(format!("--read {}", real.display())),
     };
-    PathExplanation { path: real, access, reason: rule.map_or(ABSENT, rule_reason), option }
+    PathExplanation { path: real, access, reason, option }
+}
+
+/// The reason for what is the program's own in every sandbox.
+fn own_place(path: &Path) -> Option<&'static str> {
+    let is_below = |place: &str| path.starts_with(place);
+    if is_below("/proc") {
+        return Some("the program sees its own processes, and may not change the kernel's settings");
+    }
+    is_below("/dev").then_some("the program has harmless devices and terminals of its own")
 }
 
 /// The reason for what has no entry.
@@ -60,6 +78,7 @@ const fn rule_reason(rule: SandboxRule) -> &'static str {
         SandboxRule::Keys => "keys and tokens are hidden",
         SandboxRule::Private => "histories and browsers are hidden",
         SandboxRule::Records => "records of other sessions are hidden",
+        SandboxRule::Sockets => "sockets of other programs are hidden",
         SandboxRule::OpenedToRead => "--read opens it",
         SandboxRule::OpenedToWrite => "--write opens it",
     }

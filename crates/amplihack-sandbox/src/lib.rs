@@ -9,6 +9,7 @@ mod explain;
 mod home;
 mod mode;
 mod protected;
+mod sockets;
 mod stage;
 mod system;
 mod workspace;
@@ -17,5 +18,5 @@ pub use compile::{CompiledSandbox, SandboxEntry, SandboxRequest, SandboxRule, co
 pub use error::SandboxError;
 pub use explain::{PathExplanation, explain_path};
 pub use mode::SandboxMode;
-pub use protected::{SetAside, WatchedName, set_aside_new};
+pub use protected::{SetAside, WatchedName, changed_names, set_aside_new};
 pub use stage::{CONFINE, StageFile, serve_stage};

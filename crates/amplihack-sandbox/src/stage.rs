@@ -1,12 +1,14 @@
 //! The process that enters a sandbox: this program again, with the confinement in a file.
 
 use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::io::{self, Write};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::Path;
 use std::process::Command;
 
 use amplihack_sys::confine::{Confinement, end_by_signal, run_confined};
-use tempfile::NamedTempFile;
+use rustix::fs::{MemfdFlags, SealFlags};
 
 use crate::error::SandboxError;
 
@@ -16,20 +18,26 @@ pub const CONFINE: &str = "confine";
 /// Exit code of a stage whose program did not start.
 const NOT_STARTED: u8 = 125;
 
-/// A confinement in a file, which goes with this.
+/// A confinement in a file without a name, which nobody else can change.
 #[derive(Debug)]
-pub struct StageFile(NamedTempFile);
+pub struct StageFile(OwnedFd);
 
 impl StageFile {
-    /// Writes `confinement` to a private file.
+    /// Writes `confinement`.
     ///
     /// # Errors
-    /// The file cannot be written.
+    /// The file cannot be made or written.
     pub fn write(confinement: &Confinement) -> Result<Self, SandboxError> {
-        let write = || {
-            let mut file = NamedTempFile::with_prefix("amplihack-confinement-")?;
+        let write = || -> io::Result<Self> {
+            // The process that enters it inherits it.
+            let file = rustix::fs::memfd_create("amplihack-confinement", MemfdFlags::ALLOW_SEALING)?;
+            let mut file = File::from(file);
             file.write_all(&serde_json::to_vec(confinement)?)?;
-            Ok(Self(file))
+            rustix::fs::fcntl_add_seals(
+                &file,
+                SealFlags::WRITE | SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL,
+            )?;
+            Ok(Self(file.into()))
         };
         write().map_err(SandboxError::Stage)
     }
@@ -37,7 +45,8 @@ impl StageFile {
     /// The command by which `own`, the program of this process, runs `program` with `arguments` in the confinement.
     pub fn command(&self, own: &Path, program: &OsStr, arguments: &[OsString]) -> Command {
         let mut command = Command::new(own);
-        command.arg(CONFINE).arg(self.0.path()).arg(program).args(arguments);
+        let file = format!("/proc/self/fd/{}", self.0.as_raw_fd());
+        command.arg(CONFINE).arg(file).arg(program).args(arguments);
         command
     }
 }

@@ -20,6 +20,11 @@ const SCRATCH: &[&str] = &["/tmp", "/var/tmp", "/run/user"];
 
 /// Keys of the system. Whoever is its administrator outside could read them inside.
 const KEYS: &[&str] = &[
+    "/etc/security/opasswd",
+    "/etc/krb5.keytab",
+    "/etc/wireguard",
+    "/etc/letsencrypt",
+    "/etc/pki/tls/private",
     "/etc/shadow",
     "/etc/shadow-",
     "/etc/gshadow",
@@ -53,8 +58,8 @@ const INSTALLED_BY: &[&str] = &[
     "SSL_CERT_DIR",
 ];
 
-/// The system's entries.
-pub(crate) fn system_entries(env: &Env) -> Vec<SandboxEntry> {
+/// The system's entries, for a sandbox around `workspace`.
+pub(crate) fn system_entries(env: &Env, workspace: &Path) -> Vec<SandboxEntry> {
     let mut entries = Vec::new();
     for name in SYSTEM {
         let path = Path::new("/").join(name);
@@ -68,38 +73,51 @@ pub(crate) fn system_entries(env: &Env) -> Vec<SandboxEntry> {
     let read = |path: PathBuf| existing(path, PathAccess::Read, SandboxRule::System);
     entries.extend(MACHINE.iter().filter_map(|path| read(PathBuf::from(path))));
     entries.extend(read_through_links("/etc/resolv.conf"));
-    for path in SCRATCH {
-        entries.push(SandboxEntry::new(PathBuf::from(path), PathAccess::Scratch, SandboxRule::Scratch));
+    let temporary = env.temporary_dir();
+    let temporary = (temporary.is_dir() && !is_shared(&temporary)).then_some(temporary);
+    for path in SCRATCH.iter().map(PathBuf::from).chain(temporary) {
+        entries.push(SandboxEntry::new(path, PathAccess::Scratch, SandboxRule::Scratch));
     }
     let keys = KEYS.iter().map(PathBuf::from).chain(host_keys());
     entries.extend(keys.filter_map(|path| existing(path, PathAccess::Hidden, SandboxRule::Keys)));
-    for path in program_directories(env) {
+    for path in program_directories(env, workspace) {
         entries.push(SandboxEntry::new(path, PathAccess::Read, SandboxRule::Programs));
     }
     entries
 }
 
-/// The directories of `program`'s package, whose files it reads: those of all its packages, where it is one of npm's.
-pub(crate) fn package_directory(program: &Path) -> Option<PathBuf> {
+/// The files of `program` that are outside of the system's directories: its package, where it is one of npm's, or the file alone.
+pub(crate) fn package_of(program: &Path) -> Option<PathBuf> {
     let real = program.canonicalize().ok()?;
     let packages = real.ancestors().filter(|path| path.ends_with("node_modules")).last();
-    packages.or_else(|| real.parent()).map(Path::to_owned)
+    Some(packages.map_or_else(|| real.clone(), Path::to_owned))
 }
 
-/// The installations that the search path and variables name, outside of the system's directories.
-fn program_directories(env: &Env) -> Vec<PathBuf> {
+/// The installations that the search path and variables name, outside of the system's directories and of the workspace. None of them holds the
+/// workspace, the home or a directory that every program has to itself: a variable is no wish to open those.
+fn program_directories(env: &Env, workspace: &Path) -> Vec<PathBuf> {
+    let home = env.home().and_then(|home| home.canonicalize().ok());
     let mut found = Vec::new();
     let path = env.get("PATH").unwrap_or_default();
     for directory in std::env::split_paths(path).filter(|path| path.is_absolute()) {
         let Ok(real) = directory.canonicalize() else { continue };
         for place in [directory, real] {
             let beside = place.parent().filter(|_| place.ends_with("bin"));
-            found.extend(beside.into_iter().flat_map(|root| INSTALLATION.iter().map(|part| root.join(part))));
+            // What programs share in a home is not theirs alone: keyrings are there.
+            let is_home = home.as_ref().is_some_and(|home| place.starts_with(home));
+            let parts = INSTALLATION.iter().filter(|part| !is_home || **part != "share");
+            found.extend(beside.into_iter().flat_map(|root| parts.clone().map(|part| root.join(part))));
             found.push(place);
         }
     }
     found.extend(INSTALLED_BY.iter().filter_map(|name| env.path(name)));
-    found.retain(|path| path.exists() && !is_system(path) && path.parent().is_some());
+    let kept = [Some(workspace), home.as_deref()].into_iter().flatten().map(Path::to_owned);
+    let kept: Vec<PathBuf> = kept.chain(SCRATCH.iter().map(PathBuf::from)).collect();
+    found.retain(|path| {
+        let real = path.canonicalize().unwrap_or_default();
+        let holds = kept.iter().any(|kept| kept.starts_with(&real) || kept.starts_with(path));
+        path.exists() && !is_system(path) && !holds && !real.starts_with(workspace)
+    });
     found.sort();
     found.dedup();
     found
@@ -108,6 +126,13 @@ fn program_directories(env: &Env) -> Vec<PathBuf> {
 /// Reports whether the system's entries hold `path`.
 fn is_system(path: &Path) -> bool {
     SYSTEM.iter().any(|name| path.starts_with(Path::new("/").join(name)))
+}
+
+/// Reports whether `path` is the system's, or everybody's: no workspace of one task.
+pub(crate) fn is_shared(path: &Path) -> bool {
+    let is_scratch =
+        SCRATCH.iter().chain(&["/", "/run", "/dev/shm", "/home", "/root"]).any(|one| path == Path::new(one));
+    is_scratch || is_system(path) || ["/proc", "/sys", "/dev"].iter().any(|one| path.starts_with(one))
 }
 
 /// The private keys of this machine's ssh server.

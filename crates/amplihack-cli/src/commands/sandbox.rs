@@ -5,8 +5,10 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use amplihack_config::env::Env;
+use amplihack_config::secret::is_secret_name;
 use amplihack_sandbox::{
-    CompiledSandbox, SandboxMode, SandboxRequest, StageFile, compile_sandbox, explain_path, set_aside_new,
+    CompiledSandbox, SandboxMode, SandboxRequest, StageFile, changed_names, compile_sandbox, explain_path,
+    set_aside_new,
 };
 use amplihack_session::ChildInput;
 use amplihack_session::{InterruptSignals, ProcessOutput, RunSpec, TerminalMode, run_to_end};
@@ -51,6 +53,9 @@ pub(crate) struct SandboxArgs {
 pub(crate) struct SandboxRunArgs {
     #[command(flatten)]
     sandbox: SandboxArgs,
+    /// A variable to pass although its name is that of a key or a token; repeatable
+    #[arg(long, value_name = "NAME")]
+    env: Vec<OsString>,
     /// The command and its arguments
     #[arg(value_name = "COMMAND", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
     command: Vec<OsString>,
@@ -73,8 +78,6 @@ pub(crate) enum SandboxModeArg {
     Workspace,
     /// The workspace may change; nothing of the home is there, and no network
     Strict,
-    /// As workspace, without Landlock and the filter of system calls: for programs with a sandbox of their own
-    Nested,
 }
 
 /// Networks on the command line.
@@ -111,7 +114,6 @@ impl SandboxArgs {
         let mode = match self.mode {
             SandboxModeArg::Workspace => SandboxMode::Workspace,
             SandboxModeArg::Strict => SandboxMode::Strict,
-            SandboxModeArg::Nested => SandboxMode::Nested,
         };
         let network = self.network.map(|network| match network {
             SandboxNetworkArg::Open => ConfinedNetwork::Open,
@@ -130,16 +132,27 @@ impl SandboxArgs {
     }
 }
 
+/// Exit code where the command was not started.
+const NOT_STARTED: u8 = 125;
+
 fn run_in_sandbox(args: &SandboxRunArgs, env: &Env) -> Result<u8, CommandFailure> {
-    let Some((program, arguments)) = args.command.split_first() else {
-        return Err(CommandFailure::bad_usage("there is no command", "write it behind --"));
+    let (sandbox, command) = match prepare_command(args, env) {
+        Ok(prepared) => prepared,
+        Err(failure) => {
+            failure.show_failure(ui::ErrorFormat::Text);
+            return Ok(NOT_STARTED);
+        }
     };
-    let path = std::path::Path::new(program);
-    let sandbox = args.sandbox.compile(path.is_absolute().then_some(path), env)?;
-    let stage = StageFile::write(&sandbox.confinement())?;
-    let mut command = stage.command(&own_program()?, program, arguments);
-    command.env_clear().envs(env.iter());
-    let output = wait_for(command)?;
+    let (command, stage) = command;
+    let output = wait_for(command);
+    drop(stage);
+    for path in changed_names(&sandbox.watched) {
+        let text = format!(
+            "{} was changed while the command ran: the sandbox did not hold it since then",
+            path.display()
+        );
+        ui::print_note("warning", text);
+    }
     let aside = set_aside_new(&sandbox.watched).map_err(|(path, error)| {
         let message = format!("{} appeared, and could not be set aside: {error}", path.display());
         CommandFailure::new(
@@ -157,8 +170,31 @@ fn run_in_sandbox(args: &SandboxRunArgs, env: &Env) -> Result<u8, CommandFailure
         );
         ui::print_note("warning", text);
     }
-    let exit = output.exit.code();
+    let exit = output?.exit.code();
     Ok(u8::try_from(exit).unwrap_or(1))
+}
+
+/// The sandbox, and the command that enters it with what that reads.
+fn prepare_command(
+    args: &SandboxRunArgs,
+    env: &Env,
+) -> Result<(CompiledSandbox, (Command, StageFile)), CommandFailure> {
+    let Some((program, arguments)) = args.command.split_first() else {
+        return Err(CommandFailure::bad_usage("there is no command", "write it behind --"));
+    };
+    let path = std::path::Path::new(program);
+    let sandbox = args.sandbox.compile(path.is_absolute().then_some(path), env)?;
+    let stage = StageFile::write(&sandbox.confinement())?;
+    let mut command = stage.command(&own_program()?, program, arguments);
+    let (passed, left): (Vec<_>, Vec<_>) =
+        env.iter().partition(|(name, _)| !is_secret_name(name) || args.env.iter().any(|asked| asked == name));
+    command.env_clear().envs(passed);
+    if !left.is_empty() {
+        let names: Vec<_> = left.iter().map(|(name, _)| name.to_string_lossy()).collect();
+        let names = names.join(", ");
+        ui::print_note("note", format!("left out of the environment: {names} (--env NAME passes one)"));
+    }
+    Ok((sandbox, (command, stage)))
 }
 
 fn own_program() -> Result<PathBuf, CommandFailure> {

@@ -61,6 +61,7 @@ mod real_agents;
 mod real_amp;
 mod real_auto;
 mod real_budget;
+mod real_facts;
 mod real_files;
 mod real_ground;
 mod real_guard;

@@ -10,7 +10,7 @@ use landlock::{
 
 use super::{ConfineError, Confinement, PathAccess};
 
-/// The newest rights that are asked for; kernels that know fewer hold those. Newer ones mean the same for these.
+/// The rights that are asked for. Newer kernels mean the same by them.
 const NEWEST: ABI = ABI::V6;
 
 /// Gives up every right to files that `confinement` does not name.
@@ -49,8 +49,12 @@ pub(super) fn give_up_files(confinement: &Confinement) -> Result<(), ConfineErro
         rules = rules.add_rule(PathBeneath::new(place, access)).map_err(|error| failed(&error))?;
     }
     let status = rules.restrict_self().map_err(|error| failed(&error))?;
-    if status.ruleset == RulesetStatus::NotEnforced {
-        return Err(failed(&"the kernel has no Landlock"));
+    match status.ruleset {
+        RulesetStatus::FullyEnforced => {}
+        RulesetStatus::PartiallyEnforced => {
+            return Err(failed(&"the kernel's Landlock lacks a part; Linux 6.12 has all"));
+        }
+        RulesetStatus::NotEnforced => return Err(failed(&"the kernel has no Landlock")),
     }
     Ok(())
 }

@@ -23,6 +23,10 @@ const OLD: &str = "/old";
 /// The place of changes that are gone with the program, until it starts.
 const UPPER: &str = "/upper";
 
+/// Parts of `/proc` that set the kernel up. Whoever is the administrator outside owns them inside as well.
+const KERNEL: [&str; 11] =
+    ["sys", "sysrq-trigger", "irq", "bus", "acpi", "fs", "scsi", "mtrr", "driver", "kcore", "keys"];
+
 /// Devices that do no harm.
 const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
 
@@ -63,6 +67,8 @@ pub(super) fn enter_root(confinement: &Confinement) -> Result<(), ConfineError> 
                 mount_scratch(path, c"mode=1777")?;
             }
             PathAccess::Hidden => hide(path)?,
+            // Below a mounted directory it is there already.
+            PathAccess::Link(_) if path.symlink_metadata().is_ok() => {}
             PathAccess::Link(target) => {
                 make_directory(path.parent().unwrap_or(path))?;
                 symlink(target, path).map_err(ConfineError::at_path("make the link", path))?;
@@ -77,6 +83,12 @@ pub(super) fn enter_root(confinement: &Confinement) -> Result<(), ConfineError> 
     make_directory(Path::new("/proc"))?;
     let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
     mount(c"proc", c"/proc", c"proc", flags, None).map_err(ConfineError::at_step("mount its /proc"))?;
+    for name in KERNEL {
+        let path = Path::new("/proc").join(name);
+        if path.symlink_metadata().is_ok() {
+            hold_as_it_is(&path)?;
+        }
+    }
     for left in [OLD, UPPER] {
         let path = Path::new(left);
         unmount(path, UnmountFlags::DETACH).map_err(ConfineError::at_path("leave", path))?;
@@ -147,6 +159,14 @@ fn overlay(path: &Path, upper: &Path) -> Result<(), ConfineError> {
         .map_err(ConfineError::at_path("mount changes over", path))
 }
 
+/// Makes what is at `path` a mount of its own that cannot be written.
+fn hold_as_it_is(path: &Path) -> Result<(), ConfineError> {
+    let tree = clone_tree(path).map_err(ConfineError::at_path("reach", path))?;
+    set_attributes(&tree, libc::MOUNT_ATTR_RDONLY, true).map_err(ConfineError::at_path("restrict", path))?;
+    move_mount(&tree, "", CWD, path, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)
+        .map_err(ConfineError::at_path("mount", path))
+}
+
 /// A place for a file to be mounted on.
 fn make_file(path: &Path) -> Result<(), ConfineError> {
     if path.symlink_metadata().is_ok() {
@@ -179,7 +199,8 @@ fn make_devices() -> Result<(), ConfineError> {
     make_directory(Path::new("/dev"))?;
     mount_scratch(Path::new("/dev"), c"mode=0755")?;
     for name in DEVICES {
-        attach(&Path::new("/dev").join(name), false)?;
+        // A device on a closed mount can be written, and not be changed itself.
+        attach(&Path::new("/dev").join(name), true)?;
     }
     let pts = Path::new("/dev/pts");
     make_directory(pts)?;

@@ -17,9 +17,12 @@ use super::init::{self, ConfinedProgram, InitChannels};
 use super::{ConfineError, Confinement, namespaces};
 use crate::ProcessExit;
 
-/// Signals that the stage passes on. SIGKILL ends it, and with it everything behind it; SIGTSTP stops it as it stops the program.
+/// Signals that the stage passes on. SIGKILL ends it, and with it everything behind it.
 const PASSED_ON: [libc::c_int; 7] =
     [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT, libc::SIGUSR1, libc::SIGUSR2, libc::SIGWINCH];
+
+/// Signals of the terminal that stop the program, which may do something else on them: the stage stops when the program has.
+const STOPPING: [libc::c_int; 3] = [libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU];
 
 /// Runs `program` with `arguments` in `confinement`, and returns its end. The program gets this process's environment and streams.
 ///
@@ -34,6 +37,7 @@ pub fn run_confined(
     arguments: &[OsString],
 ) -> Result<ProcessExit, ConfineError> {
     let program = ConfinedProgram { name: program, arguments };
+    close_inherited().map_err(ConfineError::at_step("close what it was given"))?;
     let watched = WatchedSignals::block().map_err(ConfineError::at_step("watch its signals"))?;
     if !confinement.layers.namespaces {
         let directory = confinement.directory.as_path();
@@ -59,6 +63,23 @@ pub fn run_confined(
             await_end(&watched, File::from(reports), &sender)
         }
     }
+}
+
+/// Closes what this process was given beside its streams: a descriptor leads round every mount. A stream that is a directory leads there, too.
+fn close_inherited() -> io::Result<()> {
+    // SAFETY: nothing of this process is open so far that it uses again.
+    if unsafe { libc::close_range(3, libc::c_uint::MAX, 0) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let streams = [rustix::stdio::stdin(), rustix::stdio::stdout(), rustix::stdio::stderr()];
+    let is_directory = |stream: BorrowedFd<'_>| {
+        rustix::fs::fstat(stream)
+            .is_ok_and(|found| rustix::fs::FileType::from_raw_mode(found.st_mode).is_dir())
+    };
+    if streams.into_iter().any(is_directory) {
+        return Err(io::Error::other("one of its streams is a directory"));
+    }
+    Ok(())
 }
 
 /// Ends this process by the signal that `exit` names, without a memory dump, as the program ended. Returns the exit code for all other ends.
@@ -211,8 +232,12 @@ impl WatchedSignals {
                 libc::sigaddset(watched.as_mut_ptr(), signal);
             }
             let watched = watched.assume_init();
+            let mut blocked = watched;
+            for signal in STOPPING {
+                libc::sigaddset(&raw mut blocked, signal);
+            }
             let mut before = MaybeUninit::<libc::sigset_t>::zeroed();
-            if libc::sigprocmask(libc::SIG_BLOCK, &raw const watched, before.as_mut_ptr()) != 0 {
+            if libc::sigprocmask(libc::SIG_BLOCK, &raw const blocked, before.as_mut_ptr()) != 0 {
                 return Err(io::Error::last_os_error());
             }
             let descriptor = libc::signalfd(-1, &raw const watched, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK);

@@ -58,13 +58,28 @@ pub struct GitDirectories {
     pub common: PathBuf,
 }
 
-/// The directories of the work tree with the root `root`, without links; `None` if it has none.
+/// The directories of the work tree with the root `root`, without links; `None` if it has none, or if they do not belong to it: a file or a
+/// link at `.git` may name any directory, and only those below the root, or that name this work tree themselves, are its own.
 pub fn git_directories(root: &Path) -> Option<GitDirectories> {
     let dot_git = root.join(".git");
-    let named = if dot_git.is_dir() { None } else { line_of(&dot_git, b"gitdir:") };
-    let own = named.map_or(dot_git, |named| root.join(named)).canonicalize().ok()?;
-    let common = line_of(&own.join("commondir"), b"").map_or_else(|| own.clone(), |common| own.join(common));
-    Some(GitDirectories { common: common.canonicalize().ok()?, own })
+    let named = if dot_git.is_dir() { None } else { Some(line_of(&dot_git, b"gitdir:")?) };
+    let own = named.map_or_else(|| dot_git.clone(), |named| root.join(named)).canonicalize().ok()?;
+    let leads_back = || {
+        let back = line_of(&own.join("gitdir"), b"").map(|back| own.join(back));
+        back.and_then(|back| back.canonicalize().ok()) == dot_git.canonicalize().ok()
+    };
+    if !is_git_directory(&own) || !(own.starts_with(root) || leads_back()) {
+        return None;
+    }
+    let common = match line_of(&own.join("commondir"), b"") {
+        None => own.clone(),
+        Some(common) => {
+            let common = own.join(common).canonicalize().ok()?;
+            // As `git worktree add` makes them.
+            (own.parent() == Some(&common.join("worktrees"))).then_some(common)?
+        }
+    };
+    Some(GitDirectories { own, common })
 }
 
 /// Reports whether git would work with `directory`.

@@ -314,6 +314,7 @@ int main(int count, char **words) {
     attempt("network: kernel's crypto", socket(AF_ALG, SOCK_SEQPACKET, 0) >= 0);
     attempt("sockets: by path", joins(in(victim, "socket"), 0));
     attempt("sockets: in /tmp", joins(count > 4 ? words[4] : "/tmp/none", 0));
+    attempt("sockets: in the home", joins(in(home, "agent.sock"), 0));
     attempt("sockets: abstract", joins(name, 1));
 
     attempt("processes: signal", kill(outside, 0) == 0);
@@ -344,6 +345,8 @@ int main(int count, char **words) {
     attempt("kernel: module", syscall(SYS_init_module, "x", 1, "") == 0 || errno == ENOEXEC);
     attempt("kernel: log", syscall(SYS_syslog, 3, place, sizeof place) >= 0);
     attempt("kernel: other numbers", apart(other_numbers));
+    attempt("kernel: settings", open("/proc/sys/kernel/core_pattern", O_WRONLY) >= 0);
+    attempt("kernel: change a device", chmod("/dev/null", 0666) == 0);
     attempt("kernel: disk", apart(opens_disk));
     attempt("kernel: make disk", apart(makes_disk));
     attempt("terminal: type", apart(types_into_terminal));

@@ -61,6 +61,7 @@ impl Target {
         let sockets = vec![
             UnixListener::bind(sandbox.root().join("victim/socket")).unwrap(),
             UnixListener::bind(&temporary).unwrap(),
+            UnixListener::bind(sandbox.home().join("agent.sock")).unwrap(),
             UnixListener::bind_addr(&abstract_name).unwrap(),
         ];
         give_away(&sandbox, user);

@@ -1,6 +1,7 @@
 //! `amplihack sandbox`, tried by a program that wants out.
 
 mod attack;
+mod doors;
 mod work;
 
 use std::process::Command;

@@ -114,35 +114,28 @@ fn fetched_packages_can_be_changed_for_the_program_alone() {
     assert!(!cargo.join("more").exists());
 }
 
+const EXPLAINED: [&str; 9] = [
+    "work/file",
+    "work/.vscode/settings.json",
+    "work/.git/config",
+    "home/file",
+    "home/.ssh/id",
+    "home/.cache/file",
+    "victim/file",
+    "opened/file",
+    "home/.amplihack/record",
+];
+
 /// What `explain` says is what happens.
 #[test]
 fn what_is_explained_is_what_happens() {
     let sandbox = Sandbox::repository();
-    for file in [
-        "work/file",
-        "work/.vscode/settings.json",
-        "home/file",
-        "home/.ssh/id",
-        "home/.cache/file",
-        "victim/file",
-        "opened/file",
-        "home/.amplihack/record",
-    ] {
+    for file in EXPLAINED.iter().filter(|file| !file.ends_with("config")) {
         sandbox.write(file, "x");
     }
     let options = ["--write", "../opened"];
     for mode in ["workspace", "strict"] {
-        for file in [
-            "work/file",
-            "work/.vscode/settings.json",
-            "work/.git/config",
-            "home/file",
-            "home/.ssh/id",
-            "home/.cache/file",
-            "victim/file",
-            "opened/file",
-            "home/.amplihack/record",
-        ] {
+        for file in EXPLAINED {
             let path = sandbox.root().join(file);
             let path = path.to_str().unwrap();
             let mut command = sandbox.command(env!("CARGO_BIN_EXE_amplihack"));
@@ -187,5 +180,67 @@ fn a_workspace_that_holds_the_home_is_refused() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_amplihack"));
     command.env_clear().env("HOME", sandbox.home()).env("PATH", "/usr/bin:/bin").current_dir(sandbox.root());
     command.args(["sandbox", "run", "--", "true"]);
-    Run::new(command).output().assert_code(1).assert_stderr_has("holds the home directory");
+    Run::new(command).output().assert_code(125).assert_stderr_has("holds the home directory");
+}
+
+#[test]
+fn a_sandbox_without_a_home_to_protect_is_refused() {
+    let sandbox = Sandbox::repository();
+    let mut command = sandbox.command(env!("CARGO_BIN_EXE_amplihack"));
+    command.env_remove("HOME").args(["sandbox", "run", "--", "true"]);
+    Run::new(command).output().assert_code(125).assert_stderr_has("HOME is not set");
+}
+
+/// A home behind a link is there by that name.
+#[test]
+fn a_home_behind_a_link_is_found() {
+    let sandbox = Sandbox::repository();
+    sandbox.write("home/file", "x");
+    std::os::unix::fs::symlink(sandbox.home(), sandbox.root().join("link")).unwrap();
+    let mut command = sandbox.command(env!("CARGO_BIN_EXE_amplihack"));
+    command.env("HOME", sandbox.root().join("link")).args([
+        "sandbox",
+        "run",
+        "--",
+        "/bin/sh",
+        "-c",
+        "cat ~/file",
+    ]);
+    Run::new(command).output().assert_code(0).assert_stdout("x");
+}
+
+/// An environment of the workspace's own is part of it.
+#[test]
+fn what_a_variable_names_in_the_workspace_can_change() {
+    let mut sandbox = Sandbox::repository();
+    sandbox.write("work/.venv/bin/tool", "");
+    let work = sandbox.work();
+    sandbox.set("VIRTUAL_ENV", work.join(".venv")).set("CARGO_HOME", work.join(".cargo"));
+    shell(&sandbox, &[], "echo x > .venv/bin/tool && mkdir .cargo && echo x > .cargo/file").assert_code(0);
+    assert!(sandbox.work().join(".cargo/file").exists());
+}
+
+#[test]
+fn keys_in_the_environment_are_passed_by_name_only() {
+    let mut sandbox = Sandbox::repository();
+    sandbox.set("DEPLOY_TOKEN", "canary").set("PLAIN", "plain");
+    let output = shell(&sandbox, &[], "echo $DEPLOY_TOKEN:$PLAIN");
+    output.assert_stdout(":plain\n").assert_stderr_has("DEPLOY_TOKEN").assert_nowhere("canary");
+    shell(&sandbox, &["--env", "DEPLOY_TOKEN"], "echo $DEPLOY_TOKEN").assert_stdout("canary\n");
+}
+
+/// A stop by the terminal is one stop: continued, the program goes on.
+#[test]
+fn a_stopped_program_goes_on() {
+    let sandbox = Sandbox::repository();
+    let mut command = sandbox.command(env!("CARGO_BIN_EXE_amplihack"));
+    command.args(["sandbox", "run", "--", "/bin/sh", "-c", "echo started; sleep 1; echo done"]);
+    let mut running = Run::new(command).spawn();
+    running.until_stdout_has("started");
+    for _ in 0..3 {
+        running.signal_group(Signal::TSTP);
+        std::thread::sleep(Duration::from_millis(100));
+        running.signal_group(Signal::CONT);
+    }
+    running.wait().assert_code(0).assert_stdout("started\ndone\n");
 }
