@@ -142,6 +142,10 @@ impl CliLaunch {
     }
 
     /// The CLI on this machine.
+    #[cfg_attr(
+        not(feature = "ssh"),
+        expect(clippy::unnecessary_wraps, reason = "only another machine has none here")
+    )]
     pub(crate) fn local_program(&self) -> Option<&Path> {
         match &self.program {
             CliLocation::Here(cli) => Some(cli.leading.first().map_or(cli.program.as_path(), Path::new)),
@@ -158,6 +162,10 @@ impl CliLaunch {
     /// The process that runs the CLI with `args`, and what its standard input is to be. `stdin` reaches the CLI byte for byte.
     ///
     /// On another machine the environment goes in front of it on the same pipe, so that no command line holds it.
+    #[cfg_attr(
+        not(feature = "ssh"),
+        expect(clippy::unnecessary_wraps, reason = "only another machine may fail")
+    )]
     pub(crate) fn build_command(
         &self,
         args: &[OsString],

@@ -25,8 +25,8 @@ impl UsageLedger {
     /// Takes a report in.
     pub fn observe(&mut self, usage: &AgentUsage) {
         match (&usage.message, usage.total) {
-            // Agents that run several turns in one process state a total each time; the last one holds.
-            (_, true) => self.stated = Some(usage.amounts),
+            // Agents that run several turns in one process state a total each time; the last one holds, in each of its parts.
+            (_, true) => self.stated = Some(with_parts_of(usage.amounts, self.stated)),
             (Some(message), false) => self.observe_message(message, usage.amounts),
             (None, false) => self.settled.add_amounts(&usage.amounts),
         }
@@ -66,6 +66,16 @@ impl UsageLedger {
     }
 }
 
+/// `stated`, with the parts of an `earlier` total that it leaves out.
+fn with_parts_of(stated: UsageTotals, earlier: Option<UsageTotals>) -> UsageTotals {
+    let Some(earlier) = earlier else { return stated };
+    UsageTotals {
+        cost_usd: stated.cost_usd.or(earlier.cost_usd),
+        premium_requests: stated.premium_requests.or(earlier.premium_requests),
+        ..if stated.has_tokens() { stated } else { earlier }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::{OPEN_MESSAGES, UsageLedger};
@@ -93,7 +103,10 @@ mod tests {
         });
         assert_eq!((ledger.totals().input_tokens, ledger.totals().cost_usd), (16, Some(0.25)));
         ledger.observe(&usage(None, 40, true));
-        assert_eq!(ledger.totals().input_tokens, 40);
+        assert_eq!((ledger.totals().input_tokens, ledger.totals().cost_usd), (40, Some(0.25)));
+        let requests = UsageTotals { premium_requests: Some(2.0), ..UsageTotals::default() };
+        ledger.observe(&AgentUsage { amounts: requests, ..usage(None, 0, true) });
+        assert_eq!((ledger.totals().input_tokens, ledger.totals().premium_requests), (40, Some(2.0)));
     }
 
     #[test]

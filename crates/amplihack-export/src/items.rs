@@ -148,8 +148,11 @@ impl<'a> TimelineBuilder<'a> {
                 let text = self.cleaner.clean_text(&prompt.text);
                 self.push(seq, at, prompt.parent.is_some(), TimelineItemKind::Prompt(text));
             }
+            AgentEvent::ModelCall(call) if call.phase == ActivityPhase::Failed => {
+                self.push_warning(seq, at, "model_call", &call.failure());
+            }
             AgentEvent::Retry(retry) => self.push_warning(seq, at, "retry", retry),
-            AgentEvent::RateLimit(limit) if limit.status != "allowed" => {
+            AgentEvent::RateLimit(limit) if limit.is_in_the_way() => {
                 self.push_warning(seq, at, "rate_limit", limit);
             }
             AgentEvent::Plan(plan) => self.push_note(seq, at, plan.parent.as_ref(), ("Plan", plan)),

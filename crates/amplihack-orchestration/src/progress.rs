@@ -149,7 +149,7 @@ impl AutoProgress {
             AgentEvent::ToolResult(_) => "call answered".to_owned(),
             AgentEvent::PermissionDecided(decided) if decided.allowed == Some(false) => "denied".to_owned(),
             AgentEvent::Retry(_) => "tries a request again".to_owned(),
-            AgentEvent::RateLimit(limit) if limit.status != "allowed" => format!("limit: {}", limit.status),
+            AgentEvent::RateLimit(limit) if limit.is_in_the_way() => format!("limit: {}", limit.status),
             AgentEvent::Compaction(compaction) if compaction.phase == ActivityPhase::Started => {
                 "makes its conversation shorter".to_owned()
             }

@@ -118,8 +118,9 @@ fn keep_time() {
         if let Some(run) = run.upgrade() {
             let mut core = lock_mutex(&run);
             core.kept = None;
-            core.pass_time(Instant::now());
-            schedule(&mut core, id, &Arc::downgrade(&run));
+            if core.pass_time(Instant::now()) {
+                schedule(&mut core, id, &Arc::downgrade(&run));
+            }
         }
     }
 }
@@ -145,12 +146,13 @@ fn next_due() -> (u64, Weak<Mutex<RunCore>>) {
 }
 
 impl RunCore {
-    /// Does what has been due for a while, in the owner's place. The run's last step is left to the owner, who alone learns of its end.
-    fn pass_time(&mut self, now: Instant) {
+    /// Does what has been due for a while, in the owner's place. The run's last step is left to the owner, who alone learns of its end: false
+    /// if nothing but that is to be done.
+    fn pass_time(&mut self, now: Instant) -> bool {
         let is_late = |at: Instant| at.checked_add(SLACK).is_some_and(|at| at <= now);
-        let Some(tree) = self.tree.as_mut().filter(|_| self.machine.may_be_ended()) else { return };
+        let Some(tree) = self.tree.as_mut().filter(|_| self.machine.may_be_ended()) else { return false };
         if !self.machine.next_wake().is_some_and(is_late) {
-            return;
+            return true;
         }
         let child_ended = tree.owned_child().is_none_or(|kid| sys::living_process(kid.pid).is_none());
         let unread = self
@@ -158,7 +160,7 @@ impl RunCore {
             .upgrade()
             .is_some_and(|pipe| rustix::io::ioctl_fionread(pipe.as_ref()).is_ok_and(|bytes| bytes > 0));
         if self.machine.is_running() && child_ended {
-            return;
+            return false;
         }
         if unread {
             drop(self.machine.take_input(now, EscalationInput::Output));
@@ -171,5 +173,6 @@ impl RunCore {
                 }
             }
         }
+        true
     }
 }

@@ -275,6 +275,7 @@ impl StreamEngine {
         } else if self.lines.is_unanswered_in_part()
             && outcome.exit.is_success()
             && outcome.cause == EndCause::Ended
+            && outcome.unread.is_none()
         {
             // The CLI read all of it and ended well: it has taken several messages together.
             self.add_warning(format!(

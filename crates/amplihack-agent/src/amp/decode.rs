@@ -65,8 +65,10 @@ impl AmpStream {
                 self.emit_run_end(&message.summary, message.cost_usd(), out);
                 let text = message.result.clone().or_else(|| self.text.take());
                 let end = failure_end(&message, self.run_summary(&message.summary, text));
-                // The first end holds.
-                let _ = self.said.get_or_insert(end);
+                // The first failure holds, and one after a success is the run's.
+                if self.said.as_ref().is_none_or(EndEvent::is_success) {
+                    self.said = Some(end);
+                }
             }
             StreamMessage::Diagnostic(diagnostic) => {
                 let text = Some(diagnostic.line);
@@ -419,6 +421,19 @@ mod tests {
             assert_eq!(end.name(), name, "{line}");
             assert_eq!(end.kind, kind, "{line}");
         }
+    }
+
+    #[test]
+    fn a_failure_after_an_answer_is_the_runs() {
+        let lines = concat!(
+            r#"{"type":"result","subtype":"success","result":"a"}"#,
+            "\n",
+            r#"{"type":"result","subtype":"error_during_execution","is_error":true,"error":"boom"}"#,
+            "\n",
+            r#"{"type":"result","subtype":"success","result":"c"}"#,
+        );
+        let (_, end) = events(lines);
+        assert_eq!((end.name(), end.kind), ("failed", Some(FailKind::Agent)));
     }
 
     #[test]

@@ -16,8 +16,7 @@ use super::{notices, questions};
 use crate::decode::lines::{self, AgentLineReader, raw_value_event};
 use crate::decode::open_calls::OpenCalls;
 use crate::event::{
-    ActivityPhase, AgentEvent, AgentModelCall, AgentText, AgentUsage, EndEvent, RunEndSummary, RunOutcome,
-    UsageTotals,
+    ActivityPhase, AgentEvent, AgentModelCall, AgentText, AgentUsage, EndEvent, RunOutcome, UsageTotals,
 };
 
 /// The decoder of Claude Code's stream.
@@ -78,12 +77,14 @@ impl crate::Decode for ClaudeStream {
     }
 
     fn recorded_end(&mut self) -> Option<EndEvent> {
-        let interrupted = || {
+        let joined = self.ends.joined();
+        // A turn that was interrupted leaves no record, whatever those before it say.
+        if self.interrupted && (joined.is_none() || self.turn_open) {
             let message = "the agent was interrupted and left no record of its end".to_owned();
-            self.interrupted
-                .then(|| EndEvent::with_outcome(RunOutcome::Interrupted, message, RunEndSummary::default()))
-        };
-        self.ends.joined().or_else(interrupted)
+            let summary = joined.map(|end| end.summary).unwrap_or_default();
+            return Some(EndEvent::with_outcome(RunOutcome::Interrupted, message, summary));
+        }
+        joined
     }
 
     fn finish(&mut self, exit: Option<ProcessExit>) -> EndEvent {

@@ -17,11 +17,11 @@ pub(super) struct CopilotThoughts(BTreeMap<Option<String>, TurnThoughts>);
 
 #[derive(Debug, Default)]
 struct TurnThoughts {
-    /// Thoughts told from lines of their own.
+    /// Thoughts told from lines of their own, and not repeated yet by a message.
     alone: String,
     /// Name of the last thought that was told in parts.
     heard: Option<String>,
-    /// Thoughts told from messages, and the last of these.
+    /// Thoughts told from messages, and not repeated yet by lines of their own; the last of these messages.
     spoken: String,
     message: Option<String>,
 }
@@ -36,9 +36,20 @@ impl CopilotThoughts {
     }
 }
 
-/// Reports whether one of two thoughts is the other, or a part of it: a message has all thoughts of its turn in one.
-fn is_repeat(thought: &str, told: &str) -> bool {
-    !told.is_empty() && (told.contains(thought) || thought.contains(told))
+/// Takes `thought` out of `told`, thoughts that were told and not repeated yet. A message has all thoughts of its turn in one, with blanks of
+/// its own between them. False if it is not what comes next there: another thought.
+fn take_repeat(told: &mut String, thought: &str) -> bool {
+    let is_alike =
+        told.split_whitespace().flat_map(str::chars).eq(thought.split_whitespace().flat_map(str::chars));
+    if is_alike {
+        told.clear();
+        return !thought.is_empty();
+    }
+    match told.trim_start().strip_prefix(thought.trim()) {
+        Some(rest) if !thought.trim().is_empty() => *told = rest.to_owned(),
+        _ => return false,
+    }
+    true
 }
 
 /// Tells a prompt.
@@ -107,10 +118,11 @@ impl CopilotStream {
     fn emit_thought(&mut self, data: CopilotLineData<'_>, parent: Option<String>, out: &mut Vec<AgentEvent>) {
         let text = data.content.into_string();
         let turn = self.thoughts.turn(parent.as_deref());
-        if is_repeat(&text, &turn.spoken) {
+        if take_repeat(&mut turn.spoken, &text) {
             out.push(model_call(ActivityPhase::Progress, turn.message.clone(), parent));
         } else {
             turn.alone.push_str(&text);
+            turn.alone.push('\n');
             let message = data.reasoning_id.into_option();
             out.push(AgentEvent::Thinking(AgentText { message, parent, ..AgentText::new(text) }));
         }
@@ -126,8 +138,9 @@ impl CopilotStream {
         };
         if let Some(thought) = data.reasoning.into_option().filter(|thought| !thought.is_empty()) {
             let turn = self.thoughts.turn(parent.as_deref());
-            if !is_repeat(&thought, &turn.alone) {
+            if !take_repeat(&mut turn.alone, &thought) {
                 turn.spoken.push_str(&thought);
+                turn.spoken.push('\n');
                 turn.message.clone_from(&message);
                 // The whole has the name of its parts.
                 let message = turn.heard.clone().or(message.clone());

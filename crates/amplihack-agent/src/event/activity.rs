@@ -143,6 +143,13 @@ pub struct AgentRateLimit {
     pub utilization: Option<f64>,
 }
 
+impl AgentRateLimit {
+    /// Reports whether the limit is near or reached, or may be: agents have words of their own for one that is not.
+    pub fn is_in_the_way(&self) -> bool {
+        !matches!(self.status.as_str(), "" | "allowed" | "available" | "unlimited" | "ok")
+    }
+}
+
 /// Another try of a request that failed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -119,6 +119,15 @@ impl AgentModelCall {
     pub fn new(phase: ActivityPhase) -> Self {
         Self { phase, ..Self::default() }
     }
+
+    /// The failure in words, of a call that failed.
+    pub fn failure(&self) -> String {
+        let error = self.error.as_deref().unwrap_or("the model gave no answer");
+        match self.status {
+            Some(status) => format!("{status}: {error}"),
+            None => error.to_owned(),
+        }
+    }
 }
 
 /// Phase of something that takes time.

@@ -132,3 +132,21 @@ fn a_run_is_not_over_while_a_turn_goes_on() {
         assert_eq!(decoder.is_over(), over, "{line}");
     }
 }
+
+/// A later turn that was interrupted left no record: the answer before it does not make the run a success.
+#[test]
+fn an_interrupted_later_turn_is_the_end() {
+    let lines = concat!(
+        r#"{"type":"system","subtype":"init","session_id":"s"}"#,
+        "\n",
+        r#"{"type":"result","subtype":"success","is_error":false,"result":"one","num_turns":1,"session_id":"s"}"#,
+        "\n",
+        r#"{"type":"system","subtype":"init","session_id":"s"}"#,
+        "\n",
+        r#"{"type":"user","message":{"role":"user","content":[{"type":"text","text":"[Request interrupted by user]"}]},"session_id":"s"}"#,
+        "\n",
+    );
+    let decoded =
+        crate::decode(AgentBinary::Claude, [lines.as_bytes()], Some(amplihack_sys::ProcessExit::Code(0)));
+    assert_eq!(decoded.end.name(), "interrupted", "{:?}", decoded.end);
+}

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use amplihack_agent::event::{ToolCall, ToolResult};
+use amplihack_agent::event::{ActivityPhase, ToolCall, ToolResult};
 use amplihack_agent::{AgentEvent, agent_profile};
 use amplihack_session::{ProcessExit, RunEnd};
 use jiff::Timestamp;
@@ -204,9 +204,10 @@ impl SpanWriter<'_> {
             let (kind, message) = match &event.event {
                 AgentEvent::Warning(warning) => (warning.kind.as_str(), warning.message.clone()),
                 AgentEvent::Retry(retry) => ("retry", retry.to_string()),
-                AgentEvent::RateLimit(limit) if limit.status != "allowed" => {
-                    ("rate_limit", limit.to_string())
+                AgentEvent::ModelCall(call) if call.phase == ActivityPhase::Failed => {
+                    ("model_call", call.failure())
                 }
+                AgentEvent::RateLimit(limit) if limit.is_in_the_way() => ("rate_limit", limit.to_string()),
                 _ => return None,
             };
             Some((event.at, kind, message))
