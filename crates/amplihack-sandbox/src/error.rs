@@ -49,8 +49,7 @@ impl ErrorExplanation for SandboxError {
     fn kind(&self) -> &'static str {
         match self {
             Self::Directory { .. } => "directory",
-            Self::WorkspaceHoldsHome { .. } => "workspace",
-            Self::SharedDirectory { .. } => "workspace",
+            Self::WorkspaceHoldsHome { .. } | Self::SharedDirectory { .. } => "workspace",
             Self::NoHome => "no_home",
             Self::NoSuchPath { .. } => "no_such_path",
             Self::Stage(_) => "system",
