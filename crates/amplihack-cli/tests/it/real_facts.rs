@@ -9,12 +9,19 @@ use crate::world::World;
 #[expect(dead_code, reason = "a program of its own, for users to read")]
 mod ten_facts;
 
+const PATCH: &str = "apply_patch <<'END'\n*** Begin Patch\n*** Add File: made.txt\n+made\n*** End Patch\nEND";
+
 /// A file is written and a command fails; the answer comes then.
 fn tells(agent: AgentBinary) {
     World::with(agent, ModelScript::default(), |world| {
         let path = world.sandbox.work().canonicalize().unwrap().join("made.txt").display().to_string();
+        // Codex offers no tool for a whole file; its shell takes patches.
+        let write = match agent {
+            AgentBinary::Codex => ScriptedReply::Tool { command: PATCH.to_owned() },
+            _ => ScriptedReply::Write { path, text: "made\n".to_owned() },
+        };
         let replies = [
-            ScriptedReply::Write { path, text: "made\n".to_owned() },
+            write,
             ScriptedReply::Tool { command: "exit 3".to_owned() },
             ScriptedReply::Text(DONE.to_owned()),
         ];

@@ -103,7 +103,8 @@ static CODEX: HostTools = HostTools {
         ListedTool::new_harmless("web_search", "the model's provider searches; nothing runs here"),
     ],
     others: &[
-        ListedTool::new_hooked("apply_patch").with_stream_name("file_change"),
+        // A command `apply_patch <<…` is no command any more when it runs.
+        ListedTool::new_hooked("apply_patch").with_stream_name("file_change").or_asked_as("exec_command"),
         ListedTool::new_hooked("list_mcp_resources"),
         ListedTool::new_hooked("list_mcp_resource_templates"),
         ListedTool::new_hooked("read_mcp_resource"),

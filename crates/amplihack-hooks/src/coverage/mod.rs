@@ -30,13 +30,15 @@ pub struct ListedTool {
     pub hook_name: Option<&'static str>,
     /// The tool's name in the agent's stream of events, where that is another one.
     pub stream_name: Option<&'static str>,
+    /// The tool whose call may come out in the stream as one of this tool, while the hook was asked about that one.
+    pub asked_as: Option<&'static str>,
     /// The tool's relation to the guard.
     pub coverage: ToolCoverage,
 }
 
 impl ListedTool {
     const fn new_hooked(name: &'static str) -> Self {
-        Self { name, hook_name: None, stream_name: None, coverage: ToolCoverage::Hooked }
+        Self { name, hook_name: None, stream_name: None, asked_as: None, coverage: ToolCoverage::Hooked }
     }
 
     const fn with_hook_name(name: &'static str, hook_name: &'static str) -> Self {
@@ -45,6 +47,10 @@ impl ListedTool {
 
     const fn with_stream_name(self, stream_name: &'static str) -> Self {
         Self { stream_name: Some(stream_name), ..self }
+    }
+
+    const fn or_asked_as(self, name: &'static str) -> Self {
+        Self { asked_as: Some(name), ..self }
     }
 
     const fn new_harmless(name: &'static str, harmless: &'static str) -> Self {
@@ -80,8 +86,7 @@ pub fn unasked_tools(agent: AgentBinary) -> impl Iterator<Item = (&'static str, 
 pub fn tool_coverage(agent: AgentBinary, name: &str) -> Option<ToolCoverage> {
     let list = hosts::host_tools(agent)?;
     let name = name.trim();
-    let listed = list.offered.iter().chain(list.others).find(|tool| tool.is_called(name));
-    if let Some(tool) = listed {
+    if let Some(tool) = find_listed(agent, name) {
         return Some(tool.coverage);
     }
     // Tools of other versions and models; a call of one must have its verdict like any other.
@@ -90,11 +95,19 @@ pub fn tool_coverage(agent: AgentBinary, name: &str) -> Option<ToolCoverage> {
     (is_known || (list.is_served)(name)).then_some(ToolCoverage::Hooked)
 }
 
+fn find_listed(agent: AgentBinary, name: &str) -> Option<&'static ListedTool> {
+    let list = hosts::host_tools(agent)?;
+    list.offered.iter().chain(list.others).find(|tool| tool.is_called(name.trim()))
+}
+
+/// The other tool of `agent` about which the hook may have been asked where the stream has a call of `name`.
+pub fn asked_as(agent: AgentBinary, name: &str) -> Option<&'static str> {
+    find_listed(agent, name)?.asked_as
+}
+
 /// The common name of the tool that `agent` calls `name` in a request, in a hook or in its stream.
 pub fn canonical_tool_name(agent: AgentBinary, name: &str) -> String {
-    let listed = hosts::host_tools(agent).and_then(|list| {
-        list.offered.iter().chain(list.others).find(|tool| tool.is_called(name.trim())).map(|tool| tool.name)
-    });
+    let listed = find_listed(agent, name).map(|tool| tool.name);
     // Namespaces of servers end in one sign here and in another there.
     listed.unwrap_or(name.trim()).to_ascii_lowercase().replace(['.', '/'], "__")
 }

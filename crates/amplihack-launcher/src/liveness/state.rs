@@ -199,8 +199,11 @@ impl CallLedger {
         if was_stopped && is_unnamed {
             return None;
         }
-        count.ran += 1;
-        (count.ran <= count.passing).then_some(Decision::None)
+        if count.ran < count.passing {
+            count.ran += 1;
+            return Some(Decision::None);
+        }
+        self.count_result(coverage::asked_as(self.agent, tool)?, was_stopped)
     }
 
     /// The verdict of a denial that could name no call, for a result that says that its call was denied.

@@ -73,6 +73,33 @@ fn a_result_stands_on_its_verdict() {
     }
 }
 
+/// Codex takes a patch out of a command: the hook is asked about the shell, the stream tells of a changed file.
+#[test]
+fn a_patch_of_the_shell_stands_on_the_shells_verdict_once() {
+    let agent = AgentBinary::Codex;
+    let patch = |state: &mut CallLedger, id: &str| {
+        state.take_call(id, "file_change");
+        result(state, id, false, "");
+    };
+    let mut state = CallLedger::new(agent);
+    state.take_report(&pre(agent, "", Decision::None));
+    patch(&mut state, "a");
+    assert_eq!(state.findings(), []);
+    // Its verdict is used up: for a command, and for another patch.
+    for tool in ["command_execution", "file_change"] {
+        let mut state = CallLedger::new(agent);
+        state.take_report(&pre(agent, "", Decision::None));
+        patch(&mut state, "a");
+        state.take_call("b", tool);
+        result(&mut state, "b", false, "");
+        assert_eq!(state.findings(), [GuardFinding::NoVerdict { tool: tool.to_owned() }]);
+    }
+    let mut state = CallLedger::new(agent);
+    state.take_report(&pre(agent, "", Decision::Deny));
+    patch(&mut state, "a");
+    assert_eq!(state.findings().len(), 1);
+}
+
 #[test]
 fn what_ran_after_a_denial_is_seen_by_the_hook_too() {
     let mut state = CallLedger::new(AgentBinary::Claude);
