@@ -146,6 +146,9 @@ pub struct ToolResult {
     /// Set if the call failed: the agent says so, or its command ended with another code than 0.
     #[serde(default, skip_serializing_if = "is_false")]
     pub is_error: bool,
+    /// The kind of the failure, in the agent's own words, where it says so: `invalid_tool_params`, `file_not_found`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error_kind: Option<String>,
     /// The exit code of a command, where the agent says so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i64>,

@@ -85,7 +85,9 @@ impl GeminiStream {
         let (output, images) = line.output.into_parts();
         let output = if output.is_empty() { line.error.message.into_string() } else { output };
         let is_error = line.status.text() == "error";
-        let mut result = ToolResult { is_error, images, ..ToolResult::new(line.call.into_string(), output) };
+        let error_kind = line.error.kind.into_option().filter(|_| is_error);
+        let id = line.call.into_string();
+        let mut result = ToolResult { is_error, error_kind, images, ..ToolResult::new(id, output) };
         let open_kind = open.as_ref().map_or(AgentToolKind::Other, |open| open.kind);
         if open_kind == AgentToolKind::Execute {
             settle_command(&mut result);

@@ -27,6 +27,7 @@ record! {
 
     /// An error of a tool or of the run.
     pub(super) struct GeminiProblem<'a> {
+        kind: WireText<'a> = "type",
         message: WireText<'a> = "message",
     }
 

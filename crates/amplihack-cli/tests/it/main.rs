@@ -78,6 +78,7 @@ mod real_pin;
 mod real_private;
 mod real_recipe;
 mod real_recordings;
+mod real_refused;
 mod real_repository;
 mod real_resume;
 mod real_signals;

@@ -14,6 +14,8 @@ pub(super) struct HostTools {
     pub(super) is_served: fn(&str) -> bool,
     /// Reports whether the result of a failed call means that the call was not started.
     pub(super) refused_unasked: fn(&str) -> bool,
+    /// Kinds of failure by which the host says that it did not start the call.
+    pub(super) refusal_kinds: &'static [&'static str],
     /// Beginnings of the results of calls that a person interrupted, so that the host left them out or broke them off.
     pub(super) interrupted: &'static [&'static str],
 }
@@ -70,6 +72,7 @@ static CLAUDE: HostTools = HostTools {
     ],
     is_served: |name| name.starts_with("mcp__"),
     refused_unasked: |output| output.starts_with("<tool_use_error>"),
+    refusal_kinds: &[],
     interrupted: &[
         "The user doesn't want to proceed with this tool use.",
         "The user doesn't want to take this action right now.",
@@ -111,6 +114,7 @@ static CODEX: HostTools = HostTools {
     ],
     is_served: |name| name.starts_with("mcp__"),
     refused_unasked: |_| false,
+    refusal_kinds: &[],
     interrupted: &[],
 };
 
@@ -139,6 +143,7 @@ static COPILOT: HostTools = HostTools {
     // No tool of its own has such a sign in its name.
     is_served: |name| name.contains('-'),
     refused_unasked: |_| false,
+    refusal_kinds: &[],
     interrupted: &[],
 };
 
@@ -169,5 +174,6 @@ static GEMINI: HostTools = HostTools {
     ],
     is_served: |name| name.starts_with("mcp_"),
     refused_unasked: |_| false,
+    refusal_kinds: &["invalid_tool_params", "tool_not_registered"],
     interrupted: &[],
 };

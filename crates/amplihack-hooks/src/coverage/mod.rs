@@ -122,16 +122,22 @@ pub fn names_calls(agent: AgentBinary) -> bool {
 /// The words of the registration where the guard did not answer. A host shows them, or nothing, as the result of the call.
 pub const DID_NOT_RUN: &str = "guard did not run";
 
+/// Copilot's words about a hook that could not read the call: it leaves out the guard's.
+const WORDLESS_DENIAL: &str = "Denied by preToolUse hook: hook exited with code 2";
+
 /// Reports whether `output`, a failed call's result, is the guard's denial and not the tool's answer: denials name their rule in a mark,
-/// or are the words of a guard that broke.
+/// or are the words of a guard that broke, or the host's own.
 pub fn is_denial(output: &str) -> bool {
-    is_marked(output) || output.contains(CRASHED)
+    is_marked(output) || output.contains(CRASHED) || output == WORDLESS_DENIAL
 }
 
-/// Reports whether `output`, the result of a failed call, is the refusal of `agent` itself to start the call: its input was found
+/// Reports whether the result of a failed call, with its output and kind of failure, is the refusal of `agent` itself to start the call: its input was found
 /// wrong, so nothing ran and no hook was asked.
-pub fn refused_unasked(agent: AgentBinary, output: &str) -> bool {
-    hosts::host_tools(agent).is_some_and(|list| (list.refused_unasked)(output.trim_start()))
+pub fn refused_unasked(agent: AgentBinary, output: &str, error_kind: Option<&str>) -> bool {
+    hosts::host_tools(agent).is_some_and(|list| {
+        (list.refused_unasked)(output.trim_start())
+            || error_kind.is_some_and(|kind| list.refusal_kinds.contains(&kind))
+    })
 }
 
 /// Reports whether `output`, the result of a failed call of `tool`, shows that a person interrupted it: its hook may not have been asked or
@@ -204,7 +210,7 @@ mod tests {
 
     #[test]
     fn a_denial_is_told_from_words_about_amplihack() {
-        for output in ["blocked by hook: no [amplihack files/home]; ask a person", CRASHED] {
+        for output in ["blocked by hook: no [amplihack files/home]; ask a person", CRASHED, WORDLESS_DENIAL] {
             assert!(is_denial(output), "{output}");
         }
         for output in
@@ -217,9 +223,14 @@ mod tests {
     #[test]
     fn a_refusal_of_the_host_is_told_from_an_answer_of_the_tool() {
         let refused = "<tool_use_error>File has not been read yet.</tool_use_error>";
-        assert!(refused_unasked(AgentBinary::Claude, refused));
-        assert!(!refused_unasked(AgentBinary::Claude, "Exit code 1\n<tool_use_error>"));
-        assert!(!refused_unasked(AgentBinary::Copilot, refused));
+        assert!(refused_unasked(AgentBinary::Claude, refused, None));
+        assert!(!refused_unasked(AgentBinary::Claude, "Exit code 1\n<tool_use_error>", None));
+        assert!(!refused_unasked(AgentBinary::Copilot, refused, None));
+        // Gemini says so itself; what a tool printed is no evidence there.
+        let gemini = |kind| refused_unasked(AgentBinary::Gemini, "Path not in workspace: x", kind);
+        assert!(gemini(Some("invalid_tool_params")) && gemini(Some("tool_not_registered")));
+        assert!(!gemini(Some("file_not_found")) && !gemini(None));
+        assert!(!refused_unasked(AgentBinary::Claude, "", Some("invalid_tool_params")));
     }
 
     #[test]

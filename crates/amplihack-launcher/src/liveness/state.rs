@@ -159,11 +159,11 @@ impl CallLedger {
 
     /// A call has its result in the agent's stream, or in its `record`, which names calls as hooks do.
     pub(super) fn take_result(&mut self, result: &ToolResult, is_record: bool) {
-        let ToolResult { id, is_error, output, .. } = result;
+        let ToolResult { id, is_error, output, error_kind, .. } = result;
         let is_error = *is_error;
         let Some(tool) = self.calls.remove(id.as_str()) else { return };
         let is_unasked = is_error
-            && (coverage::refused_unasked(self.agent, output)
+            && (coverage::refused_unasked(self.agent, output, error_kind.as_deref())
                 || coverage::is_interrupted(self.agent, &tool, output));
         if !self.is_to_be_judged(&tool) || is_unasked {
             return;

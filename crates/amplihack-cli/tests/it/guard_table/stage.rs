@@ -170,6 +170,10 @@ impl Stage<'_> {
         for words in &self.said {
             assert!(stderr.contains(words), "nobody was told {words:?}: {}", tell());
         }
+        // A guard that holds is not taken for one that does not.
+        if self.expected == Expected::Held {
+            assert!(!stderr.contains("is not in force"), "{}", tell());
+        }
         // What was held back was not held back in silence.
         if calls.iter().any(|call| call.is_forbidden) {
             let is_told = stderr.contains("denied") || stderr.contains("guard") || output.code != Some(0);

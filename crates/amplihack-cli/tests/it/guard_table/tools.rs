@@ -7,7 +7,9 @@ use serde_json::json;
 use super::calls::{Call, Evidence, FORBIDDEN, HARMLESS, ToolUse, serve, served};
 use super::stage::{Expected, Stage, nested_prompt};
 
+/// In events, in which the launcher looks for the verdict of each call.
 pub(super) fn usual(stage: &mut Stage<'_>) {
+    stage.more.extend(["--output", "stream-json"].map(str::to_owned));
     serve(stage);
     stage.calls = ToolUse::ALL.iter().flat_map(|tool| tool.calls(stage)).collect();
 }
