@@ -114,8 +114,7 @@ pub fn compile_sandbox(request: &SandboxRequest<'_>, env: &Env) -> Result<Compil
         (request.readable, PathAccess::Read, SandboxRule::OpenedToRead),
         (request.writable, PathAccess::Write, SandboxRule::OpenedToWrite),
     ];
-    let places = [env.home(), Some(request.directory.to_owned()), request.program.map(Path::to_owned)];
-    entries.extend(places.into_iter().flatten().flat_map(|path| links_on_the_way(&path)));
+    // A link that leads to a place is part of the way to it, and names are looked up inside.
     let places = [env.home(), Some(request.directory.to_owned()), request.program.map(Path::to_owned)];
     entries.extend(places.into_iter().flatten().flat_map(|path| links_on_the_way(&path)));
     let mut opened_paths = Vec::new();

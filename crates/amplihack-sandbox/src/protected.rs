@@ -69,7 +69,7 @@ impl WatchedName {
         Self { path, base: base.to_owned(), before }
     }
 
-    /// What has appeared on the way to the name: the name itself, or a link that leads to one.
+    /// The thing that has appeared on the way to the name: the name itself, or a link that leads to one.
     fn find_new(&self) -> Option<PathBuf> {
         let now = NameState::look(&self.base, &self.path);
         match (&self.before, now) {

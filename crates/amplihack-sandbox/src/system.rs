@@ -131,7 +131,7 @@ fn is_system(path: &Path) -> bool {
 /// Reports whether `path` is the system's, or everybody's: no workspace of one task.
 pub(crate) fn is_shared(path: &Path) -> bool {
     let is_scratch =
-        SCRATCH.iter().chain(&["/", "/run", "/dev/shm", "/home", "/root"]).any(|one| path == Path::new(one));
+        SCRATCH.iter().chain(&["/", "/run", "/dev/shm", "/home"]).any(|one| path == Path::new(one));
     is_scratch || is_system(path) || ["/proc", "/sys", "/dev"].iter().any(|one| path.starts_with(one))
 }
 
