@@ -26,7 +26,10 @@ impl UsageLedger {
     pub fn observe(&mut self, usage: &AgentUsage) {
         match (&usage.message, usage.total) {
             // Agents that run several turns in one process state a total each time; the last one holds, in each of its parts.
-            (_, true) => self.stated = Some(with_parts_of(usage.amounts, self.stated)),
+            (_, true) => {
+                let earlier = self.stated.unwrap_or(usage.amounts);
+                self.stated = Some(with_parts_of(usage.amounts, earlier));
+            }
             (Some(message), false) => self.observe_message(message, usage.amounts),
             (None, false) => self.settled.add_amounts(&usage.amounts),
         }
@@ -54,25 +57,16 @@ impl UsageLedger {
         for amounts in self.order.iter().filter_map(|message| self.messages.get(message)) {
             sum.add_amounts(amounts);
         }
-        match self.stated {
-            // An agent may count its money and leave its tokens out, or the other way round.
-            Some(stated) => UsageTotals {
-                cost_usd: stated.cost_usd.or(sum.cost_usd),
-                premium_requests: stated.premium_requests.or(sum.premium_requests),
-                ..if stated.has_tokens() { stated } else { sum }
-            },
-            None => sum,
-        }
+        self.stated.map_or(sum, |stated| with_parts_of(stated, sum))
     }
 }
 
-/// `stated`, with the parts of an `earlier` total that it leaves out.
-fn with_parts_of(stated: UsageTotals, earlier: Option<UsageTotals>) -> UsageTotals {
-    let Some(earlier) = earlier else { return stated };
+/// `stated`, with the parts of `other` that it leaves out: an agent may count its money and leave its tokens out, or the other way round.
+fn with_parts_of(stated: UsageTotals, other: UsageTotals) -> UsageTotals {
     UsageTotals {
-        cost_usd: stated.cost_usd.or(earlier.cost_usd),
-        premium_requests: stated.premium_requests.or(earlier.premium_requests),
-        ..if stated.has_tokens() { stated } else { earlier }
+        cost_usd: stated.cost_usd.or(other.cost_usd),
+        premium_requests: stated.premium_requests.or(other.premium_requests),
+        ..if stated.has_tokens() { stated } else { other }
     }
 }
 

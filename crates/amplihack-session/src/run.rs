@@ -268,8 +268,7 @@ impl AgentRun {
     /// # Errors
     /// [`RunError::Watch`] if the processes of the run cannot be seen or signalled.
     pub fn await_input(&mut self, waits: bool) -> Result<(), RunError> {
-        let told = self.tell_machine(Told::Waits(waits));
-        told.map(drop).map_err(RunError::watch_error(&self.program, "see its processes"))
+        self.tell_watcher(Told::Waits(waits))
     }
 
     /// The child says that it is done. If it does not end soon, it is ended.
@@ -277,8 +276,7 @@ impl AgentRun {
     /// # Errors
     /// [`RunError::Watch`] if the processes of the run cannot be seen or signalled.
     pub fn expect_end(&mut self) -> Result<(), RunError> {
-        let told = self.tell_machine(Told::Over);
-        told.map(drop).map_err(RunError::watch_error(&self.program, "see its processes"))
+        self.tell_watcher(Told::Over)
     }
 
     /// The child works on after it said that it was done: it is not ended for that any more.
@@ -286,7 +284,11 @@ impl AgentRun {
     /// # Errors
     /// [`RunError::Watch`] if the processes of the run cannot be seen or signalled.
     pub fn expect_more(&mut self) -> Result<(), RunError> {
-        let told = self.tell_machine(Told::WorksOn);
+        self.tell_watcher(Told::WorksOn)
+    }
+
+    fn tell_watcher(&mut self, told: Told) -> Result<(), RunError> {
+        let told = self.tell_machine(told);
         told.map(drop).map_err(RunError::watch_error(&self.program, "see its processes"))
     }
 

@@ -198,7 +198,7 @@ impl AmpStream {
         }
         if summary.usage.is_some() || cost_usd.is_some() {
             let amounts = usage_totals(&summary.usage.clone().unwrap_or_default(), cost_usd);
-            out.push(AgentEvent::Usage(AgentUsage { total: true, amounts, ..AgentUsage::default() }));
+            out.push(AgentEvent::Usage(AgentUsage::of_total(amounts)));
         }
     }
 }

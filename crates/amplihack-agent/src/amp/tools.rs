@@ -4,10 +4,7 @@ use crate::decode::open_calls::OpenCalls;
 use crate::decode::plan::plan_entries;
 use crate::decode::tools::{describe_call, settle_exit};
 use crate::decode::wire::{WireInt, WireText, record};
-use crate::event::{
-    ActivityPhase, AgentEvent, AgentFileChange, AgentPlan, AgentTask, AgentToolKind, FileChangeKind,
-    ToolCall, ToolResult,
-};
+use crate::event::{ActivityPhase, AgentEvent, AgentPlan, AgentTask, AgentToolKind, ToolCall, ToolResult};
 
 /// Kinds of Amp's tools.
 const KINDS: &[(&str, AgentToolKind)] = &[
@@ -79,15 +76,8 @@ impl AmpTools {
             out.push(AgentEvent::ToolResult(result));
             return;
         };
-        let change = match call.kind {
-            AgentToolKind::Edit => Some(FileChangeKind::Update),
-            AgentToolKind::Write => Some(FileChangeKind::Write),
-            AgentToolKind::Delete => Some(FileChangeKind::Delete),
-            _ => None,
-        };
-        if let Some(kind) = change.filter(|_| !result.is_error) {
-            let paths = call.locations.into_iter().map(|location| location.path);
-            result.changes.extend(paths.map(|path| AgentFileChange::new(path, kind)));
+        if !result.is_error {
+            result.changes.extend(call.file_changes());
         }
         if call.kind == AgentToolKind::Execute {
             let code = command_exit(&result.output);

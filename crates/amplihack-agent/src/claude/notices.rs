@@ -40,22 +40,19 @@ pub(super) fn emit_notice(line: ClaudeSystemLine<'_>, out: &mut Vec<AgentEvent>)
 
 /// The event of a line that is not about the session.
 pub(super) fn notice_event(line: ClaudeSystemLine<'_>) -> Option<AgentEvent> {
-    let word = if line.kind.text() == "system" { line.subtype.text() } else { line.kind.text() };
+    let word = line.word();
     Some(match word {
-        "api_retry" => AgentEvent::Retry(retry(
-            line.error,
-            line.attempt,
-            line.max_retries,
-            line.retry_delay,
-            line.error_status,
-        )),
-        "control_request_progress" if line.status.text() == "api_retry" => AgentEvent::Retry(retry(
-            line.error,
-            line.attempt,
-            line.max_retries,
-            line.retry_delay,
-            line.error_status,
-        )),
+        "api_retry" | "control_request_progress"
+            if word == "api_retry" || line.status.text() == "api_retry" =>
+        {
+            AgentEvent::Retry(retry(
+                line.error,
+                line.attempt,
+                line.max_retries,
+                line.retry_delay,
+                line.error_status,
+            ))
+        }
         "hook_started" | "hook_progress" | "hook_response" => AgentEvent::Hook(hook_run(line)),
         // Tokens of a thought that is being thought: only an estimate, of which the message's own counts are the truth.
         "thinking_tokens" => AgentEvent::ModelCall(AgentModelCall::new(ActivityPhase::Progress)),

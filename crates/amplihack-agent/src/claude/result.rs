@@ -3,7 +3,6 @@
 use super::decode::ClaudeStream;
 use super::wire::result::{ClaudeEndRecord, ModelCounts};
 use crate::decode::lines::{NO_REASON, warning_event};
-use crate::decode::wire::WireText;
 use crate::decode::{Decode as _, fail};
 use crate::event::{
     AgentEvent, AgentPermission, AgentTurn, AgentUsage, EndEvent, EventJson, FailKind, RunEndSummary,
@@ -49,7 +48,7 @@ impl ClaudeStream {
     /// The end of the turn that `record` is about.
     fn read_end(&mut self, record: ClaudeEndRecord<'_>) -> EndEvent {
         let result = record.result.into_option();
-        let errors: Vec<String> = record.errors.0.into_iter().filter_map(WireText::into_option).collect();
+        let errors: Vec<String> = record.errors.into_texts();
         let (subtype, reason) = (record.subtype.text(), record.reason.text());
         let message = match (&result, errors.is_empty()) {
             (_, false) => errors.join("\n"),

@@ -5,7 +5,7 @@ use amplihack_config::agent_binary::AgentBinary;
 use super::decode::ClaudeStream;
 use super::wire::system::{ClaudeMcpServer, ClaudeSystemLine};
 use super::{notices, questions};
-use crate::decode::wire::{WireList, WireText};
+use crate::decode::wire::WireText;
 use crate::event::{
     ActivityPhase, AgentCompaction, AgentEvent, AgentMcpServer, AgentPermission, AgentSessionStarted,
     AgentSessionUpdate, AgentTurn,
@@ -23,22 +23,18 @@ impl SessionFacts {
 
     /// The facts of `now` that are others than here.
     fn changes(&self, now: &AgentSessionUpdate) -> AgentSessionUpdate {
-        let text = |now: &Option<String>, known: &Option<String>| now.clone().filter(|_| now != known);
-        let list =
-            |now: &Vec<String>, known: &Vec<String>| if now == known { Vec::new() } else { now.clone() };
+        fn changed<T: Clone + Default + PartialEq>(now: &T, known: &T) -> T {
+            if now == known { T::default() } else { now.clone() }
+        }
         let known = &self.0;
         AgentSessionUpdate {
-            agent_session: text(&now.agent_session, &known.agent_session),
-            model: text(&now.model, &known.model),
-            mode: text(&now.mode, &known.mode),
-            cwd: text(&now.cwd, &known.cwd),
-            commands: list(&now.commands, &known.commands),
-            agents: list(&now.agents, &known.agents),
-            mcp_servers: if now.mcp_servers == known.mcp_servers {
-                Vec::new()
-            } else {
-                now.mcp_servers.clone()
-            },
+            agent_session: changed(&now.agent_session, &known.agent_session),
+            model: changed(&now.model, &known.model),
+            mode: changed(&now.mode, &known.mode),
+            cwd: changed(&now.cwd, &known.cwd),
+            commands: changed(&now.commands, &known.commands),
+            agents: changed(&now.agents, &known.agents),
+            mcp_servers: changed(&now.mcp_servers, &known.mcp_servers),
             ..AgentSessionUpdate::default()
         }
     }
@@ -88,14 +84,14 @@ impl ClaudeStream {
 
     /// Every turn begins with all facts of the session. The session itself begins once.
     fn begin_turn(&mut self, line: ClaudeSystemLine<'_>, out: &mut Vec<AgentEvent>) {
-        let (version, tools) = (line.version.into_option(), texts(line.tools));
+        let (version, tools) = (line.version.into_option(), line.tools.into_texts());
         let now = AgentSessionUpdate {
             agent_session: line.session.into_option(),
             model: line.model.into_option(),
             mode: line.mode.into_option(),
             cwd: line.cwd.into_option(),
-            commands: texts(line.slash_commands),
-            agents: texts(line.agents),
+            commands: line.slash_commands.into_texts(),
+            agents: line.agents.into_texts(),
             mcp_servers: line.mcp_servers.0.into_iter().map(mcp_server).collect(),
             ..AgentSessionUpdate::default()
         };
@@ -127,10 +123,6 @@ impl ClaudeStream {
     }
 }
 
-fn texts(list: WireList<WireText<'_>>) -> Vec<String> {
-    list.0.into_iter().filter_map(WireText::into_option).collect()
-}
-
 fn mcp_server(server: ClaudeMcpServer<'_>) -> AgentMcpServer {
     AgentMcpServer::new(server.name.into_string(), server.status.into_string())
 }
@@ -160,7 +152,7 @@ fn status_event(line: ClaudeSystemLine<'_>) -> AgentEvent {
 pub(super) fn update_event(line: &ClaudeSystemLine<'_>) -> Option<AgentSessionUpdate> {
     let text = |text: &WireText<'_>| text.0.as_deref().map(str::to_owned);
     let update = AgentSessionUpdate::default();
-    let word = if line.kind.text() == "system" { line.subtype.text() } else { line.kind.text() };
+    let word = line.word();
     Some(match word {
         "session_state_changed" => AgentSessionUpdate { status: text(&line.state), ..update },
         "worker_shutting_down" => {

@@ -134,11 +134,7 @@ fn command_exit(result: &ToolResult, outcome: &ClaudeToolDetail<'_>) -> Option<i
 
 /// The change that a call of a tool for files made.
 fn file_change(call: OpenCall, outcome: ClaudeToolDetail<'_>) -> Option<AgentFileChange> {
-    let unknown = match call.kind {
-        AgentToolKind::Edit => FileChangeKind::Update,
-        AgentToolKind::Write => FileChangeKind::Write,
-        _ => return None,
-    };
+    let unknown = call.change_kind()?;
     // An edit that waits for a person has changed nothing.
     if outcome.staged.0 == Some(true) {
         return None;

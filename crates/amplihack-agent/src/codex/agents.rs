@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::wire::{CodexItem, agent_states, text_list};
-use crate::decode::wire::WireText;
+use crate::decode::wire::json_text;
 use crate::event::{ActivityPhase, AgentEvent, AgentTask};
 
 /// The nested agents that were told, by thread.
@@ -26,10 +26,8 @@ impl NestedAgents {
         if item.tool.text() == "spawn_agent" {
             for thread in item.receivers.map(text_list).unwrap_or_default() {
                 let call = item.id.text().to_owned();
-                let prompt =
-                    item.prompt.and_then(|prompt| serde_json::from_str::<WireText<'_>>(prompt.get()).ok());
                 out.push(AgentEvent::Task(AgentTask {
-                    prompt: prompt.and_then(WireText::into_option),
+                    prompt: item.prompt.and_then(json_text),
                     // Codex goes on, and waits when it wants to.
                     background: true,
                     ..AgentTask::new(call.clone(), ActivityPhase::Started)

@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 use super::script::shell_script;
 use super::wire::{CodexItem, CodexWebAction, file_changes};
 use crate::decode::tools::{describe_call, settle_exit};
-use crate::decode::wire::WireText;
+use crate::decode::wire::json_text;
 use crate::event::{AgentToolKind, EventJson, ToolCall, ToolLocation, ToolResult};
 
 /// Kinds of the tools, by name.
@@ -41,7 +41,9 @@ pub(super) fn described_call(item: &CodexItem<'_>) -> Option<ToolCall> {
     };
     let mut call = ToolCall::new(item.id.text(), name, input);
     match kind {
-        "command_execution" => call.command = text_of(item.command).as_deref().and_then(shell_script),
+        "command_execution" => {
+            call.command = item.command.and_then(json_text).as_deref().and_then(shell_script);
+        }
         "web_search" => call.query = search_words(item),
         "collab_tool_call" => call.kind = AgentToolKind::Agent,
         "file_change" => {
@@ -81,12 +83,8 @@ pub(super) fn answer_result(item: CodexItem<'_>) -> ToolResult {
 fn search_words(item: &CodexItem<'_>) -> Option<String> {
     let action: CodexWebAction<'_> =
         item.action.and_then(|action| serde_json::from_str(action.get()).ok()).unwrap_or_default();
-    let words = [text_of(item.query), action.query.into_option(), action.url.into_option()];
+    let words = [item.query.and_then(json_text), action.query.into_option(), action.url.into_option()];
     words.into_iter().flatten().chain(action.pattern.into_option()).find(|words| !words.is_empty())
-}
-
-fn text_of(value: Option<&RawValue>) -> Option<String> {
-    serde_json::from_str::<WireText<'_>>(value?.get()).ok()?.into_option()
 }
 
 /// An object of the fields that are there, each in its own text.

@@ -4,13 +4,14 @@ use amplihack_config::agent_binary::AgentBinary;
 
 use super::agents::NestedAgents;
 use super::calls::{answer_result, described_call, is_search_begun};
-use super::wire::{CodexItem, CodexLine, CodexTodo};
+use super::wire::{CodexItem, CodexLine};
 use crate::decode::fail;
 use crate::decode::lines::{self, AgentLineReader, warning_event};
 use crate::decode::open_calls::OpenCalls;
+use crate::decode::plan::plan_entry;
 use crate::event::{
-    AgentEvent, AgentPlan, AgentPlanEntry, AgentPlanStatus, AgentRetry, AgentSessionStarted, AgentText,
-    AgentTurn, AgentUsage, EndEvent, FailKind, RunEndSummary, ToolInputDelta, ToolOutputDelta,
+    AgentEvent, AgentPlan, AgentRetry, AgentSessionStarted, AgentText, AgentTurn, AgentUsage, EndEvent,
+    FailKind, RunEndSummary, ToolInputDelta, ToolOutputDelta,
 };
 
 /// Beginning of Codex's message before another try; nothing has ended.
@@ -61,7 +62,7 @@ impl AgentLineReader for CodexStream {
             }
             "turn.completed" => {
                 let amounts = line.usage.map(|counts| counts.to_totals()).unwrap_or_default();
-                out.push(AgentEvent::Usage(AgentUsage { total: true, amounts, ..AgentUsage::default() }));
+                out.push(AgentEvent::Usage(AgentUsage::of_total(amounts)));
                 self.end_turn(out);
                 self.end = Some(EndEvent::of_success(self.run_summary()));
             }
@@ -177,16 +178,7 @@ fn emit_progress(item: CodexItem<'_>, out: &mut Vec<AgentEvent>) {
 }
 
 fn plan_event(item: CodexItem<'_>) -> AgentEvent {
-    let entry = |todo: CodexTodo<'_>| AgentPlanEntry {
-        text: todo.text.into_string(),
-        status: if todo.completed.0 == Some(true) {
-            AgentPlanStatus::Completed
-        } else {
-            AgentPlanStatus::Pending
-        },
-        ..AgentPlanEntry::default()
-    };
-    let entries = item.todos.0.into_iter().map(entry).collect();
+    let entries = item.todos.0.into_iter().map(plan_entry).collect();
     AgentEvent::Plan(AgentPlan { entries, ..AgentPlan::default() })
 }
 

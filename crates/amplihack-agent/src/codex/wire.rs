@@ -3,7 +3,8 @@
 use serde_json::value::RawValue;
 
 use crate::decode::output::WireToolOutput;
-use crate::decode::wire::{WireEntries, WireFlag, WireInt, WireList, WireText, record, whole_input};
+use crate::decode::plan::WirePlanEntry;
+use crate::decode::wire::{WireEntries, WireInt, WireList, WireText, record, whole_input};
 use crate::event::{AgentFileChange, FileChangeKind, UsageTotals};
 
 record! {
@@ -38,13 +39,7 @@ record! {
         prompt: Option<&'a RawValue> = "prompt",
         receivers: Option<&'a RawValue> = "receiver_thread_ids",
         states: Option<&'a RawValue> = "agents_states",
-        todos: WireList<CodexTodo<'a>> = "items",
-    }
-
-    /// A step of a plan.
-    pub(super) struct CodexTodo<'a> {
-        text: WireText<'a> = "text",
-        completed: WireFlag = "completed",
+        todos: WireList<WirePlanEntry<'a>> = "items",
     }
 
     /// A file of a patch.
@@ -103,8 +98,7 @@ pub(super) fn agent_states(json: &RawValue) -> Vec<(String, CodexAgentState<'_>)
 
 /// The texts of the list in `json`.
 pub(super) fn text_list(json: &RawValue) -> Vec<String> {
-    let list = serde_json::from_str::<WireList<WireText<'_>>>(json.get()).unwrap_or_default();
-    list.0.into_iter().filter_map(WireText::into_option).collect()
+    serde_json::from_str::<WireList<WireText<'_>>>(json.get()).unwrap_or_default().into_texts()
 }
 
 /// The files of a patch.

@@ -95,18 +95,19 @@ impl crate::Decode for CopilotStream {
 impl AgentLineReader for CopilotStream {
     fn read_json(&mut self, text: &str, out: &mut Vec<AgentEvent>) -> Result<(), serde_json::Error> {
         let line: CopilotLine<'_> = serde_json::from_str(text)?;
-        let kind = line.kind.text().to_owned();
+        let kind = line.kind.clone();
+        let kind = kind.text();
         let before = out.len();
-        self.read_kind(&kind, line, text, out)?;
+        self.read_kind(kind, line, text, out)?;
         // That the session began says nothing of this line.
         if out.len() == before {
             lines::emit_unread(text, out);
         }
-        if self.opens_session(&kind) {
+        if self.opens_session(kind) {
             let started = self.take_opening();
             out.insert(before, AgentEvent::Started(started));
             // It says all that the line says.
-            if matches!(kind.as_str(), "session.start" | "session.resume" | "session.tools_updated") {
+            if matches!(kind, "session.start" | "session.resume" | "session.tools_updated") {
                 out.truncate(before + 1);
             }
         }
@@ -197,7 +198,7 @@ impl CopilotStream {
         self.session = session.or(self.session.take());
         let amounts =
             UsageTotals { premium_requests: line.usage.premium_requests.0, ..UsageTotals::default() };
-        out.push(AgentEvent::Usage(AgentUsage { total: true, amounts, ..AgentUsage::default() }));
+        out.push(AgentEvent::Usage(AgentUsage::of_total(amounts)));
         let summary = RunEndSummary { duration_ms: line.usage.duration.as_count(), ..self.run_summary() };
         self.end = Some(match (line.exit_code.0, self.failure.take()) {
             (Some(0), _) => EndEvent::of_success(summary),
@@ -214,5 +215,5 @@ impl CopilotStream {
 /// The total in a file of usage.
 pub(crate) fn usage_file(file: &[u8]) -> Option<AgentUsage> {
     let accounts: CopilotUsageAccounts = serde_json::from_slice(file).ok()?;
-    Some(AgentUsage { total: true, amounts: accounts.sum_totals()?, ..AgentUsage::default() })
+    accounts.sum_totals().map(AgentUsage::of_total)
 }

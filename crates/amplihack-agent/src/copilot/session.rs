@@ -11,7 +11,6 @@ use crate::event::{
 
 /// Lines that say no more than that something changed, or whose facts no consumer of all agents needs: told by their names.
 const NOTICES: &[&str] = &[
-    "background_tasks_changed",
     "context_cleared",
     "extensions_loaded",
     "handoff",
@@ -27,7 +26,6 @@ const NOTICES: &[&str] = &[
     "session_limits_changed",
     "snapshot_rewind",
     "todos_changed",
-    "usage_checkpoint",
     "workspace_file_changed",
 ];
 
@@ -66,11 +64,7 @@ impl CopilotStream {
                     CopilotUsageAccounts { models: data.models, ..CopilotUsageAccounts::default() };
                 let amounts = accounts.sum_totals().or_else(|| data.accounts.sum_totals());
                 match amounts {
-                    Some(amounts) => out.push(AgentEvent::Usage(AgentUsage {
-                        total: true,
-                        amounts,
-                        ..AgentUsage::default()
-                    })),
+                    Some(amounts) => out.push(AgentEvent::Usage(AgentUsage::of_total(amounts))),
                     None => out.push(update_event(kind, AgentSessionUpdate::default())),
                 }
             }

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::event::{AgentToolKind, ToolCall, ToolLocation};
+use crate::event::{AgentFileChange, AgentToolKind, FileChangeKind, ToolCall, ToolLocation};
 
 /// The most calls that are remembered. An agent asks for a few at once; one that never answers them costs no more memory than this.
 const MOST: usize = 256;
@@ -17,6 +17,25 @@ pub(crate) struct OpenCall {
     pub(crate) kind: AgentToolKind,
     /// The files that the call is about.
     pub(crate) locations: Vec<ToolLocation>,
+}
+
+impl OpenCall {
+    /// The kind of the changes that the call makes to its files, as far as its own kind says it.
+    pub(crate) const fn change_kind(&self) -> Option<FileChangeKind> {
+        match self.kind {
+            AgentToolKind::Edit => Some(FileChangeKind::Update),
+            AgentToolKind::Write => Some(FileChangeKind::Write),
+            AgentToolKind::Delete => Some(FileChangeKind::Delete),
+            _ => None,
+        }
+    }
+
+    /// A change of each of its files.
+    pub(crate) fn file_changes(&self) -> impl Iterator<Item = AgentFileChange> {
+        self.change_kind().into_iter().flat_map(|kind| {
+            self.locations.iter().map(move |location| AgentFileChange::new(location.path.clone(), kind))
+        })
+    }
 }
 
 /// The calls without a result, the newest last.

@@ -9,7 +9,8 @@ record! {
         items: WireList<WirePlanEntry<'a>> = "items",
         plan: WireList<WirePlanEntry<'a>> = "plan",
     }
-    struct WirePlanEntry<'a> {
+    /// A task of a plan.
+    pub(crate) struct WirePlanEntry<'a> {
         id: WireText<'a> = "id",
         content: WireText<'a> = "content",
         text: WireText<'a> = "text",
@@ -28,7 +29,8 @@ pub(crate) fn plan_entries(json: &str) -> Vec<AgentPlanEntry> {
     list.into_iter().flat_map(|list| list.0).map(plan_entry).collect()
 }
 
-fn plan_entry(entry: WirePlanEntry<'_>) -> AgentPlanEntry {
+/// The task that `entry` is.
+pub(crate) fn plan_entry(entry: WirePlanEntry<'_>) -> AgentPlanEntry {
     let texts = [entry.content, entry.text, entry.step, entry.title, entry.description];
     AgentPlanEntry {
         id: entry.id.into_option(),

@@ -2,11 +2,11 @@
 
 use super::decode::GeminiStream;
 use super::wire::{GeminiCallWords, GeminiLine};
+use crate::decode::open_calls::OpenCall;
 use crate::decode::plan::plan_entries;
 use crate::decode::tools::{describe_call, settle_exit};
 use crate::event::{
-    ActivityPhase, AgentEvent, AgentFileChange, AgentPlan, AgentTask, AgentToolKind, EventJson,
-    FileChangeKind, ToolCall, ToolResult,
+    ActivityPhase, AgentEvent, AgentPlan, AgentTask, AgentToolKind, EventJson, ToolCall, ToolResult,
 };
 
 /// Kinds of the tools, by name.
@@ -92,14 +92,8 @@ impl GeminiStream {
         if open_kind == AgentToolKind::Execute {
             settle_command(&mut result);
         }
-        let change = match open_kind {
-            AgentToolKind::Write => Some(FileChangeKind::Write),
-            AgentToolKind::Edit => Some(FileChangeKind::Update),
-            _ => None,
-        };
-        if let (false, Some(kind), Some(open)) = (result.is_error, change, &open) {
-            let changed = open.locations.iter().map(|at| AgentFileChange::new(at.path.clone(), kind));
-            result.changes = changed.collect();
+        if !result.is_error {
+            result.changes.extend(open.iter().flat_map(OpenCall::file_changes));
         }
         if let Some(plan) = self.plan.take_if(|plan| plan.call.as_deref() == Some(result.id.as_str()))
             && !result.is_error

@@ -103,7 +103,7 @@ impl GeminiStream {
     fn emit_run_end(&mut self, line: &GeminiLine<'_>, out: &mut Vec<AgentEvent>) {
         self.emit_spoken_text(out);
         let amounts = line.stats.as_ref().map(GeminiRunCounts::to_totals).unwrap_or_default();
-        out.push(AgentEvent::Usage(AgentUsage { total: true, amounts, ..AgentUsage::default() }));
+        out.push(AgentEvent::Usage(AgentUsage::of_total(amounts)));
         out.push(AgentEvent::TurnEnded(AgentTurn::default()));
         let summary = RunEndSummary {
             text: self.text.clone(),

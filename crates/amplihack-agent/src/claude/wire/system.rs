@@ -145,3 +145,10 @@ record! {
         utilization: WireReal = "utilization",
     }
 }
+
+impl ClaudeSystemLine<'_> {
+    /// The line's subject: its type, or of a line `system` its subtype.
+    pub(in super::super) fn word(&self) -> &str {
+        if self.kind.text() == "system" { self.subtype.text() } else { self.kind.text() }
+    }
+}

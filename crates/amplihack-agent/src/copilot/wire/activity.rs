@@ -3,7 +3,7 @@
 use serde_json::value::RawValue;
 
 use super::CopilotProblem;
-use crate::decode::wire::{WireFlag, WireInt, WireList, WireReal, WireText, record};
+use crate::decode::wire::{WireFlag, WireInt, WireList, WireReal, WireText, json_text, record};
 
 record! {
     /// Data of a line about an activity; each type of line has some of these.
@@ -71,15 +71,13 @@ record! {
 impl CopilotActivity<'_> {
     /// The error.
     pub(in super::super) fn error_text(&self) -> Option<String> {
-        let json = self.error?.get();
-        let text = serde_json::from_str::<WireText<'_>>(json).ok().and_then(WireText::into_option);
-        let message = || serde_json::from_str::<CopilotProblem<'_>>(json).ok()?.message.into_option();
-        text.or_else(message)
+        let json = self.error?;
+        let message = || serde_json::from_str::<CopilotProblem<'_>>(json.get()).ok()?.message.into_option();
+        json_text(json).or_else(message)
     }
 }
 
 /// The text that `json` is; of other values their JSON.
 pub(in super::super) fn text_or_json(json: &RawValue) -> String {
-    let text = serde_json::from_str::<WireText<'_>>(json.get()).ok().and_then(WireText::into_option);
-    text.unwrap_or_else(|| json.get().to_owned())
+    json_text(json).unwrap_or_else(|| json.get().to_owned())
 }

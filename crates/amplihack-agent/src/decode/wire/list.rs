@@ -4,11 +4,18 @@ use std::marker::PhantomData;
 
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use super::missing;
+use super::{WireText, missing};
 
 /// A list.
 #[derive(Debug)]
 pub(crate) struct WireList<T>(pub(crate) Vec<T>);
+
+impl WireList<WireText<'_>> {
+    /// The texts, to be kept.
+    pub(crate) fn into_texts(self) -> Vec<String> {
+        self.0.into_iter().filter_map(WireText::into_option).collect()
+    }
+}
 
 impl<T> Default for WireList<T> {
     fn default() -> Self {

@@ -90,7 +90,7 @@ macro_rules! record {
 }
 
 pub(crate) use list::{WireEntries, WireList, WireValues};
-pub(crate) use scalar::{WireFlag, WireInt, WireReal, WireText, whole_input, whole_number};
+pub(crate) use scalar::{WireFlag, WireInt, WireReal, WireText, json_text, whole_input, whole_number};
 pub(crate) use {missing, record};
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::marker::PhantomData;
 
 use serde::de::{Deserialize, Deserializer, Visitor};
+use serde_json::value::RawValue;
 
 use super::missing;
 use crate::event::UsageTotals;
@@ -50,6 +51,11 @@ impl<'de: 'a, 'a> Deserialize<'de> for WireText<'a> {
         }
         deserializer.deserialize_any(WireTextVisitor(PhantomData))
     }
+}
+
+/// The text that `json` is, to be kept; `None` for other values.
+pub(crate) fn json_text(json: &RawValue) -> Option<String> {
+    serde_json::from_str::<WireText<'_>>(json.get()).ok()?.into_option()
 }
 
 /// A whole number.
