@@ -131,9 +131,7 @@ impl UserInputMessage {
             _ => Ok(()),
         }
     }
-}
 
-impl UserInputMessage {
     /// The line that the CLI reads.
     pub(crate) fn to_line(&self) -> String {
         format!("{}\n", self.to_value())

@@ -5,14 +5,14 @@ use std::fmt::Display;
 
 use amplihack_agent::AgentEvent;
 use amplihack_agent::event::{
-    ActivityPhase, AgentPermission, AgentRawLine, AgentText, AgentWarning, ToolCall, ToolResult, UnknownEvent,
+    ActivityPhase, AgentPermission, AgentRawLine, AgentText, ToolCall, ToolResult, UnknownEvent,
 };
 use amplihack_audit::AuditEntry;
 use amplihack_verdict::Decision;
 use jiff::Timestamp;
 
 use crate::clean::{CleanText, TextCleaner};
-use crate::model::ExportedRun;
+use crate::model::{ExportedRun, warning_of};
 use crate::tool::{ArgumentPart, argument_parts};
 
 /// An item of a run's timeline.
@@ -137,23 +137,9 @@ impl<'a> TimelineBuilder<'a> {
                 };
                 self.push(seq, at, false, what);
             }
-            AgentEvent::Warning(AgentWarning { kind, message, .. }) => {
-                let what = TimelineItemKind::Warning {
-                    kind: self.cleaner.clean_text(kind),
-                    message: self.cleaner.clean_text(message),
-                };
-                self.push(seq, at, false, what);
-            }
             AgentEvent::Prompt(prompt) => {
                 let text = self.cleaner.clean_text(&prompt.text);
                 self.push(seq, at, prompt.parent.is_some(), TimelineItemKind::Prompt(text));
-            }
-            AgentEvent::ModelCall(call) if call.phase == ActivityPhase::Failed => {
-                self.push_warning(seq, at, "model_call", &call.failure());
-            }
-            AgentEvent::Retry(retry) => self.push_warning(seq, at, "retry", retry),
-            AgentEvent::RateLimit(limit) if limit.is_in_the_way() => {
-                self.push_warning(seq, at, "rate_limit", limit);
             }
             AgentEvent::Plan(plan) => self.push_note(seq, at, plan.parent.as_ref(), ("Plan", plan)),
             AgentEvent::Task(task) if task.phase != ActivityPhase::Progress => {
@@ -176,19 +162,19 @@ impl<'a> TimelineBuilder<'a> {
                 };
                 self.push(seq, at, false, what);
             }
-            // The page's head tells these, or the item that they are a part of.
-            _ => {}
+            // The page's head tells the rest, or the item that they are a part of.
+            other => {
+                if let Some((kind, message)) = warning_of(other) {
+                    let kind = self.cleaner.clean_text(kind);
+                    let message = self.cleaner.clean_text(&message);
+                    self.push(seq, at, false, TimelineItemKind::Warning { kind, message });
+                }
+            }
         }
     }
 
     fn push(&mut self, seq: u64, at: Timestamp, below: bool, what: TimelineItemKind) {
         self.items.push(TimelineItem { seq, at, below, what });
-    }
-
-    fn push_warning(&mut self, seq: u64, at: Timestamp, kind: &str, message: &dyn Display) {
-        let kind = self.cleaner.clean_text(kind);
-        let message = self.cleaner.clean_text(&message.to_string());
-        self.push(seq, at, false, TimelineItemKind::Warning { kind, message });
     }
 
     fn push_note(

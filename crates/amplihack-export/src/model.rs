@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use amplihack_agent::event::{AgentEvent, AgentSessionStarted, UsageTotals};
+use amplihack_agent::event::{ActivityPhase, AgentEvent, AgentSessionStarted, UsageTotals};
 use amplihack_agent::{AgentBinary, Envelope};
 use amplihack_audit::{AuditEntry, AuditFilter, EventType};
 use amplihack_session::journal::{JournaledRun, RunRecord, events_path};
@@ -160,4 +160,15 @@ fn read_verdicts(record: &RunRecord, logs: &Path) -> Result<Vec<AuditEntry>, Exp
         }
     }
     Ok(found)
+}
+
+/// The kind and the message of an event that readers have to heed: a warning, or what comes to the same.
+pub(crate) fn warning_of(event: &AgentEvent) -> Option<(&str, String)> {
+    Some(match event {
+        AgentEvent::Warning(warning) => (warning.kind.as_str(), warning.message.clone()),
+        AgentEvent::Retry(retry) => ("retry", retry.to_string()),
+        AgentEvent::ModelCall(call) if call.phase == ActivityPhase::Failed => ("model_call", call.failure()),
+        AgentEvent::RateLimit(limit) if limit.is_in_the_way() => ("rate_limit", limit.to_string()),
+        _ => return None,
+    })
 }

@@ -33,10 +33,6 @@ pub struct SandboxRequest<'a> {
 /// A sandbox as data.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CompiledSandbox {
-    /// Mode of the sandbox.
-    pub mode: SandboxMode,
-    /// The workspace.
-    pub workspace: PathBuf,
     /// The entries, each with its rule, sorted by path.
     pub entries: Vec<SandboxEntry>,
     /// Protected names of the workspace.
@@ -97,6 +93,12 @@ impl SandboxEntry {
     }
 }
 
+/// The entry that counts for `path`: the nearest one above it.
+pub(crate) fn nearest_entry<'a>(entries: &'a [SandboxEntry], path: &Path) -> Option<&'a SandboxEntry> {
+    let above = entries.iter().filter(|entry| path.starts_with(&entry.path));
+    above.max_by_key(|entry| entry.path.components().count())
+}
+
 /// Compiles the sandbox that `request` asks for, in the environment `env`.
 ///
 /// # Errors
@@ -138,8 +140,6 @@ pub fn compile_sandbox(request: &SandboxRequest<'_>, env: &Env) -> Result<Compil
     let mut watched = workspace.watched;
     watched.retain(|name| !opened_paths.iter().any(|path| name.path.starts_with(path)));
     Ok(CompiledSandbox {
-        mode: request.mode,
-        workspace: workspace.root,
         entries,
         watched,
         network: request.network.unwrap_or_else(|| request.mode.network()),
@@ -192,6 +192,20 @@ mod tests {
 
     fn entry(path: &str, access: PathAccess, rule: SandboxRule) -> SandboxEntry {
         SandboxEntry::new(path.into(), access, rule)
+    }
+
+    #[test]
+    fn the_nearest_entry_counts() {
+        let entries = [
+            entry("/w/.git/hooks", PathAccess::Read, SandboxRule::Protected),
+            entry("/w", PathAccess::Write, SandboxRule::Workspace),
+            entry("/w/.git", PathAccess::Hidden, SandboxRule::Git),
+        ];
+        let access = |path: &str| nearest_entry(&entries, Path::new(path)).map(|entry| entry.access.clone());
+        assert_eq!(access("/w/a/b"), Some(PathAccess::Write));
+        assert_eq!(access("/w/.git/hooks/x"), Some(PathAccess::Read));
+        assert_eq!(access("/w/.git"), Some(PathAccess::Hidden));
+        assert_eq!(access("/w2"), None);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use amplihack_sys::confine::PathAccess;
 
-use crate::compile::{CompiledSandbox, SandboxRule};
+use crate::compile::{CompiledSandbox, SandboxRule, nearest_entry};
 
 /// Access of a program to a path, with its reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,9 +22,7 @@ pub struct PathExplanation {
 /// Explains what a program in `sandbox` may do with `path`.
 pub fn explain_path(sandbox: &CompiledSandbox, path: &Path) -> PathExplanation {
     let real = real_path(path);
-    let entries = sandbox.entries.iter().filter(|entry| real.starts_with(&entry.path));
-    let nearest = entries.max_by_key(|entry| entry.path.components().count());
-    let (access, rule) = match nearest {
+    let (access, rule) = match nearest_entry(&sandbox.entries, &real) {
         None => ("none", None),
         Some(entry) => (
             match entry.access {

@@ -19,4 +19,4 @@ pub use error::SandboxError;
 pub use explain::{PathExplanation, explain_path};
 pub use mode::SandboxMode;
 pub use protected::{SetAside, WatchedName, changed_names, set_aside_new};
-pub use stage::{CONFINE, StageFile, serve_stage};
+pub use stage::{NOT_STARTED, StageFile, serve_stage};

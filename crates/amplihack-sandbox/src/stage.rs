@@ -13,10 +13,10 @@ use rustix::fs::{MemfdFlags, SealFlags};
 use crate::error::SandboxError;
 
 /// The word before a confinement's file on the command line of the process that enters it.
-pub const CONFINE: &str = "confine";
+const CONFINE: &str = "confine";
 
-/// Exit code of a stage whose program did not start.
-const NOT_STARTED: u8 = 125;
+/// Exit code where the program was not started.
+pub const NOT_STARTED: u8 = 125;
 
 /// A confinement in a file without a name, which nobody else can change.
 #[derive(Debug)]

@@ -1,17 +1,20 @@
 //! The workspace: the work tree that may change, and what of it may not, since it is run or obeyed later, outside.
 
 use std::fs;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use amplihack_config::env::Env;
 use amplihack_config::repository::repository_root;
 use amplihack_sys::confine::PathAccess;
-use amplihack_sys::fs::git_directories;
+use amplihack_sys::fs::{git_directories, normal_path, read_regular};
 
 use crate::compile::{SandboxEntry, SandboxRule};
 use crate::error::SandboxError;
 use crate::protected::WatchedName;
 use crate::system::is_shared;
+
+/// Longest configuration of git that is read.
+const MAX_CONFIG: u64 = 16 << 20;
 
 /// Names in a work tree that are run or obeyed by whoever opens it next: by agents, editors, shells, hooks and CI.
 const OBEYED: &[&str] = &[
@@ -145,10 +148,11 @@ impl Workspace {
         for name in GIT {
             self.protect(base, &below.join(name));
         }
-        let config = fs::read_to_string(directory.join("config")).unwrap_or_default();
+        let config = read_regular(&directory.join("config"), MAX_CONFIG).unwrap_or_default();
         let root = self.root.clone();
-        for (from, path) in obeyed_paths(&config) {
+        for (from, path) in obeyed_paths(&String::from_utf8_lossy(&config)) {
             let from = if from == ConfigPath::OfWorkTree { root.as_path() } else { directory };
+            // The way behind a link is not looked at: the link itself is watched.
             let whole = normal_path(&from.join(path));
             if let Ok(name) = whole.strip_prefix(&root) {
                 self.protect(&root, name);
@@ -201,19 +205,6 @@ fn obeyed_paths(config: &str) -> Vec<(ConfigPath, PathBuf)> {
         }
     }
     found
-}
-
-/// `path` without steps up and down. What is behind a link is not looked at: the link itself is watched.
-fn normal_path(path: &Path) -> PathBuf {
-    let mut normal = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::ParentDir => drop(normal.pop()),
-            Component::CurDir => {}
-            part => normal.push(part),
-        }
-    }
-    normal
 }
 
 /// Directories that git keeps for additional work trees.

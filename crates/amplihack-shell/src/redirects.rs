@@ -2,7 +2,6 @@
 
 use amplihack_verdict::Span;
 
-use super::counted::find_counted;
 use super::items::{RawRedirect, RawShellText};
 use super::model::{CommandInput, RedirectKind, ShellRedirect, ShellWord};
 use super::script_reader::{CommandFlow, ScriptLocation, ScriptReader, ShellContext};
@@ -65,10 +64,7 @@ impl ScriptReader<'_> {
             vec![ShellWord::from_plain(document.body, span)]
         } else {
             let raw = RawShellText { start: 0, text: document.body };
-            if let Some(why) = find_counted(&raw.text) {
-                self.note_undecided(why, span);
-            }
-            let lexed = word::lex_text(&raw.text);
+            let lexed = self.lex_expanded(&raw.text, span);
             let mut parts = lexed.parts;
             let scripts: Vec<_> =
                 lexed.nested.into_iter().map(|nested| word::NestedScript { at: None, ..nested }).collect();

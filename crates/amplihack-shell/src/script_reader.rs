@@ -430,15 +430,20 @@ impl<'a> ScriptReader<'a> {
         }
     }
 
+    /// Reads text that is expanded as in double quotes, and notes what bash may end in another place.
+    pub(super) fn lex_expanded(&mut self, text: &str, span: Span) -> word::LexedWord {
+        if let Some(why) = find_counted(text) {
+            self.note_undecided(why, span);
+        }
+        word::lex_text(text)
+    }
+
     /// Text that bash may evaluate as an array's subscript: `a[$(…)]` runs what is in it, also from plain text.
     pub(super) fn run_subscripts(&mut self, text: &str, span: Span, shell: &ShellContext) {
         if !text.contains("[$(") && !text.contains("[`") {
             return;
         }
-        if let Some(why) = find_counted(text) {
-            self.note_undecided(why, span);
-        }
-        for nested in word::lex_text(text).nested {
+        for nested in self.lex_expanded(text, span).nested {
             let mut inner =
                 ShellContext { via: [&shell.via[..], &["subscript".to_owned()]].concat(), ..shell.clone() };
             self.read_fresh(&nested.text, Some(span), &mut inner);

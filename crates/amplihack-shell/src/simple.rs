@@ -3,12 +3,11 @@
 use amplihack_verdict::Span;
 
 use super::braces;
-use super::counted::find_counted;
 use super::items::{RawCommand, RawShellText};
 use super::model::{CommandInput, ShellCommand};
 use super::script_reader::{CommandFlow, ScriptLocation, ScriptReader, ShellContext};
 use super::variables::{STANDING, VariableValue};
-use super::word::{EmbeddingKind, NestedScript, WordPart, lex_text, lex_word};
+use super::word::{EmbeddingKind, NestedScript, WordPart, lex_word};
 
 /// A word's parts after brace expansion.
 type ExpandedWords = Vec<(Vec<WordPart>, Span)>;
@@ -227,10 +226,7 @@ impl ScriptReader<'_> {
     }
 
     pub(super) fn text_scripts(&mut self, text: &str, span: Span, shell: &ShellContext) {
-        if let Some(why) = find_counted(text) {
-            self.note_undecided(why, span);
-        }
-        for nested in lex_text(text).nested {
+        for nested in self.lex_expanded(text, span).nested {
             self.read_fresh(
                 &nested.text,
                 Some(span),

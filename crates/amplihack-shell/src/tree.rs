@@ -182,22 +182,19 @@ impl<'a> TreeWalk<'a> {
 
     fn walk_function(&mut self, node: Node<'a>, depth: usize) {
         let name = node.child_by_field_name("name").map(|name| self.raw_text(name).text).unwrap_or_default();
-        let (mut body, mut redirects, mut more) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut body, mut redirects, mut words) = (Vec::new(), Vec::new(), Vec::new());
         let mut cursor = node.walk();
         for child in node.children(&mut cursor) {
             match child.kind() {
-                "file_redirect" => more.extend(self.walk_redirect(child, &mut redirects)),
+                "file_redirect" => words.extend(self.walk_redirect(child, &mut redirects)),
                 "word" => {}
                 _ => body.extend(self.items_of(child, depth)),
             }
         }
-        if !more.is_empty() {
+        self.items.push(ShellItem::Function { name, body });
+        if !redirects.is_empty() && !add_redirects(&mut self.items, redirects, words) {
             self.note_error(start_of(node));
         }
-        if !redirects.is_empty() {
-            body = vec![ShellItem::Group { items: body, redirects, subshell: false, maybe: false }];
-        }
-        self.items.push(ShellItem::Function { name, body });
     }
 
     /// `for ((…; …; …))`: what is calculated is text, not commands.

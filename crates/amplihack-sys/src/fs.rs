@@ -6,7 +6,7 @@ mod walk;
 use std::fs::{DirBuilder, File, Metadata};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
-use std::path::Path;
+use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{CWD, Mode, OFlags, RenameFlags, renameat_with};
 
@@ -15,6 +15,19 @@ pub use walk::{
     MAX_DIRECTORIES, RealDirectory, WalkStop, find_project_root, find_repository_border,
     find_repository_root, is_present, opened_path, real_directory, walk_up,
 };
+
+/// `path` with `.` and `..` resolved by its text: links are not followed.
+pub fn normal_path(path: &Path) -> PathBuf {
+    let mut normal = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => drop(normal.pop()),
+            Component::CurDir => {}
+            part => normal.push(part),
+        }
+    }
+    normal
+}
 
 /// Reads at most `limit` bytes of `path`.
 ///

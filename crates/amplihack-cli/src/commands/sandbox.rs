@@ -7,8 +7,8 @@ use std::process::Command;
 use amplihack_config::env::Env;
 use amplihack_config::secret::is_secret_name;
 use amplihack_sandbox::{
-    CompiledSandbox, SandboxMode, SandboxRequest, StageFile, changed_names, compile_sandbox, explain_path,
-    set_aside_new,
+    CompiledSandbox, NOT_STARTED, SandboxMode, SandboxRequest, StageFile, changed_names, compile_sandbox,
+    explain_path, set_aside_new,
 };
 use amplihack_session::ChildInput;
 use amplihack_session::{InterruptSignals, ProcessOutput, RunSpec, TerminalMode, run_to_end};
@@ -132,18 +132,14 @@ impl SandboxArgs {
     }
 }
 
-/// Exit code where the command was not started.
-const NOT_STARTED: u8 = 125;
-
 fn run_in_sandbox(args: &SandboxRunArgs, env: &Env) -> Result<u8, CommandFailure> {
-    let (sandbox, command) = match prepare_command(args, env) {
+    let (sandbox, command, stage) = match prepare_command(args, env) {
         Ok(prepared) => prepared,
         Err(failure) => {
             failure.show_failure(ui::ErrorFormat::Text);
             return Ok(NOT_STARTED);
         }
     };
-    let (command, stage) = command;
     let output = wait_for(command);
     drop(stage);
     for path in changed_names(&sandbox.watched) {
@@ -178,7 +174,7 @@ fn run_in_sandbox(args: &SandboxRunArgs, env: &Env) -> Result<u8, CommandFailure
 fn prepare_command(
     args: &SandboxRunArgs,
     env: &Env,
-) -> Result<(CompiledSandbox, (Command, StageFile)), CommandFailure> {
+) -> Result<(CompiledSandbox, Command, StageFile), CommandFailure> {
     let Some((program, arguments)) = args.command.split_first() else {
         return Err(CommandFailure::bad_usage("there is no command", "write it behind --"));
     };
@@ -194,7 +190,7 @@ fn prepare_command(
         let names = names.join(", ");
         ui::print_note("note", format!("left out of the environment: {names} (--env NAME passes one)"));
     }
-    Ok((sandbox, (command, stage)))
+    Ok((sandbox, command, stage))
 }
 
 fn own_program() -> Result<PathBuf, CommandFailure> {

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use amplihack_agent::event::{ActivityPhase, ToolCall, ToolResult};
+use amplihack_agent::event::{ToolCall, ToolResult};
 use amplihack_agent::{AgentEvent, agent_profile};
 use amplihack_session::{ProcessExit, RunEnd};
 use jiff::Timestamp;
@@ -20,7 +20,7 @@ use super::wire::{
     OtelTraces, ResourceSpans, ScopeSpans, UnixNanos, otel_attribute,
 };
 use crate::clean::TextCleaner;
-use crate::model::{ExportDocument, ExportedRun, UnattendedRun};
+use crate::model::{ExportDocument, ExportedRun, UnattendedRun, warning_of};
 
 /// `document` as traces of the service that `settings` tell of. What was said, asked for and given back is in them only with `content`.
 pub fn document_traces(
@@ -200,18 +200,10 @@ impl SpanWriter<'_> {
     }
 
     fn warning_events(&self) -> Vec<OtelSpanEvent> {
-        let warnings = self.run.events.iter().filter_map(|event| {
-            let (kind, message) = match &event.event {
-                AgentEvent::Warning(warning) => (warning.kind.as_str(), warning.message.clone()),
-                AgentEvent::Retry(retry) => ("retry", retry.to_string()),
-                AgentEvent::ModelCall(call) if call.phase == ActivityPhase::Failed => {
-                    ("model_call", call.failure())
-                }
-                AgentEvent::RateLimit(limit) if limit.is_in_the_way() => ("rate_limit", limit.to_string()),
-                _ => return None,
-            };
-            Some((event.at, kind, message))
-        });
+        let warnings =
+            self.run.events.iter().filter_map(|event| {
+                warning_of(&event.event).map(|(kind, message)| (event.at, kind, message))
+            });
         warnings
             .map(|(at, kind, message)| {
                 let mut attributes = vec![otel_attribute(WARNING_KIND, self.clean_text(kind))];

@@ -5,9 +5,10 @@
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use amplihack_shell::{Limits, RedirectKind, ShellCommand, commands};
+use amplihack_sys::fs::normal_path;
 
 use crate::tree_diff::FileChange;
 
@@ -184,14 +185,7 @@ impl CheckScriptReader<'_> {
         if word.is_empty() || word.starts_with('-') {
             return None;
         }
-        let mut path = PathBuf::new();
-        for part in directory.join(word).components() {
-            match part {
-                Component::CurDir => {}
-                Component::ParentDir => drop(path.pop()),
-                part => path.push(part),
-            }
-        }
+        let path = normal_path(&directory.join(word));
         path.strip_prefix(self.root).ok().filter(|path| !path.as_os_str().is_empty()).map(Path::to_owned)
     }
 }

@@ -1,11 +1,12 @@
 //! Options of worktrees: where they lie, and what a new one is given.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use amplihack_config::LayeredConfig;
 use amplihack_config::env::Env;
 use amplihack_hooks::guard::{GuardMachine, refused_write};
+use amplihack_sys::fs::normal_path;
 use serde::{Deserialize, Serialize};
 
 use crate::error::AutoError;
@@ -66,7 +67,7 @@ impl WorktreeOptions {
             }
             None => env.data_home().ok_or(AutoError::NoHome)?.join("amplihack/worktrees"),
         };
-        Ok(normalize_path(&base).join(name))
+        Ok(normal_path(&base).join(name))
     }
 }
 
@@ -95,19 +96,6 @@ pub(super) fn check_location(env: &Env, place: &Path, guarded: bool) -> Result<(
 /// `below` in `path`, without a slash at its end where there is nothing below.
 pub(super) fn join_below(path: &Path, below: &Path) -> PathBuf {
     if below.as_os_str().is_empty() { path.to_owned() } else { path.join(below) }
-}
-
-/// `path` with `.` and `..` resolved by its text.
-fn normalize_path(path: &Path) -> PathBuf {
-    let mut normal = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::ParentDir => _ = normal.pop(),
-            Component::CurDir => {}
-            part => normal.push(part),
-        }
-    }
-    normal
 }
 
 #[cfg(test)]

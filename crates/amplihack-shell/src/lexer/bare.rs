@@ -151,7 +151,7 @@ impl ShellLexer {
             self.continue_word();
             return (end, ShellToken::Plain);
         }
-        // Here parsers differ from bash: digits that overflow are a word, `{NAME}` is none. Whoever cleans the script has to know.
+        // Here the parser differs from bash: digits that overflow are a word, `{NAME}` is none. Whoever cleans the script has to know.
         if matches!(src.get(end), Some(b'<' | b'>')) && !frame.target && frame.kind != BracketKind::Test {
             if word.iter().all(u8::is_ascii_digit) {
                 if is_descriptor(word) {
@@ -296,7 +296,7 @@ fn is_descriptor_name(word: &[u8]) -> bool {
 }
 
 /// Bytes of blanks and continued lines at the start of `src`.
-pub(in super::super) fn blank_len(src: &[u8]) -> usize {
+fn blank_len(src: &[u8]) -> usize {
     let mut at = 0;
     loop {
         at += match &src[at..] {

@@ -1,6 +1,6 @@
 //! The confinement as data.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
@@ -81,12 +81,6 @@ impl Default for ConfinementLayers {
 }
 
 impl Confinement {
-    /// The access to `path`: that of its nearest entry, `None` where it has none.
-    pub fn access(&self, path: &Path) -> Option<&ConfinedPath> {
-        let above = self.paths.iter().filter(|entry| path.starts_with(&entry.path));
-        above.max_by_key(|entry| entry.path.components().count())
-    }
-
     /// The paths, those above before those below.
     pub(super) fn ordered_paths(&self) -> Vec<&ConfinedPath> {
         let mut paths: Vec<&ConfinedPath> = self.paths.iter().collect();
@@ -97,19 +91,16 @@ impl Confinement {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     #[test]
-    fn the_nearest_entry_counts() {
+    fn paths_above_come_first() {
         let paths = ["/w/.git/hooks", "/w", "/w/.git"];
         let accesses = [PathAccess::Read, PathAccess::Write, PathAccess::Hidden];
         let paths = paths.into_iter().zip(accesses).map(|(path, access)| ConfinedPath::new(path, access));
         let confinement = Confinement { paths: paths.collect(), ..Confinement::default() };
-        let access = |path: &str| confinement.access(Path::new(path)).map(|entry| entry.access.clone());
-        assert_eq!(access("/w/a/b"), Some(PathAccess::Write));
-        assert_eq!(access("/w/.git/hooks/x"), Some(PathAccess::Read));
-        assert_eq!(access("/w/.git"), Some(PathAccess::Hidden));
-        assert_eq!(access("/w2"), None);
         let ordered: Vec<&Path> = confinement.ordered_paths().iter().map(|one| one.path.as_path()).collect();
         assert_eq!(ordered, [Path::new("/w"), Path::new("/w/.git"), Path::new("/w/.git/hooks")]);
     }

@@ -8,7 +8,6 @@ use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::process::{
     DumpableBehavior, Pid, Signal, WaitOptions, WaitStatus, set_dumpable_behavior,
@@ -19,7 +18,7 @@ use rustix::thread::{
     set_capabilities, set_no_new_privs,
 };
 
-use super::stage::{StageMessage, WatchedSignals};
+use super::stage::{StageMessage, WatchedSignals, await_either};
 use super::{ConfineError, ConfinedNetwork, Confinement, landlock, namespaces, root, seccomp};
 
 /// The program of a confinement.
@@ -149,13 +148,7 @@ fn pass_on(program: Pid, watched: &WatchedSignals, channels: &mut InitChannels) 
         if reap(program, channels).map_err(ConfineError::at_step("watch the program"))? {
             return Ok(());
         }
-        let (children, signals) = (watched.descriptor(), channels.signals.as_fd());
-        let mut ready = [PollFd::new(&children, PollFlags::IN), PollFd::new(&signals, PollFlags::IN)];
-        match poll(&mut ready, None) {
-            Ok(_) | Err(Errno::INTR) => {}
-            Err(error) => return Err(ConfineError::at_step("wait for the program")(error)),
-        }
-        let [children, signals] = ready.map(|one| !one.revents().is_empty());
+        let [children, signals] = await_either(watched.descriptor(), channels.signals.as_fd())?;
         if children {
             watched.take();
         }

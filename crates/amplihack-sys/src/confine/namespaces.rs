@@ -7,6 +7,7 @@
 use std::fs;
 use std::io;
 use std::mem;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use rustix::process::{getegid, geteuid};
 use rustix::thread::{UnshareFlags, unshare_unsafe};
@@ -47,6 +48,8 @@ pub(super) fn raise_loopback() -> Result<(), ConfineError> {
     if socket < 0 {
         return Err(failed());
     }
+    // SAFETY: made above, and owned by nobody else.
+    let socket = unsafe { OwnedFd::from_raw_fd(socket) };
     // SAFETY: all zeroes is a valid request.
     let mut request: libc::ifreq = unsafe { mem::zeroed() };
     for (place, byte) in request.ifr_name.iter_mut().zip(b"lo") {
@@ -55,9 +58,6 @@ pub(super) fn raise_loopback() -> Result<(), ConfineError> {
     request.ifr_ifru.ifru_flags =
         libc::c_short::try_from(libc::IFF_UP | libc::IFF_RUNNING).unwrap_or_default();
     // SAFETY: the request is valid for reads, and the descriptor is this function's.
-    let answer = unsafe { libc::ioctl(socket, libc::SIOCSIFFLAGS, &raw const request) };
-    let result = if answer < 0 { Err(failed()) } else { Ok(()) };
-    // SAFETY: opened above, and used by nobody else.
-    unsafe { libc::close(socket) };
-    result
+    let answer = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS, &raw const request) };
+    if answer < 0 { Err(failed()) } else { Ok(()) }
 }

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
-use rustix::process::{getpgrp, getpid};
+use rustix::process::{Signal, getpgrp, getpid, kill_process};
 
 use super::init::{self, ConfinedProgram, InitChannels};
 use super::{ConfineError, Confinement, namespaces};
@@ -109,13 +109,7 @@ fn await_end(
     let passes_on = getpgrp() != getpid();
     let mut received = Vec::new();
     loop {
-        let (signalled, told) = (watched.descriptor(), reports.as_fd());
-        let mut ready = [PollFd::new(&signalled, PollFlags::IN), PollFd::new(&told, PollFlags::IN)];
-        match poll(&mut ready, None) {
-            Ok(_) | Err(Errno::INTR) => {}
-            Err(error) => return Err(ConfineError::at_step("wait for the program")(error)),
-        }
-        let [signalled, told] = ready.map(|one| !one.revents().is_empty());
+        let [signalled, told] = await_either(watched.descriptor(), reports.as_fd())?;
         if signalled
             && let Some(signal) = watched.take()
             && passes_on
@@ -144,10 +138,19 @@ fn await_end(
     }
 }
 
+/// Waits until one of two descriptors can be read, or a signal comes; which can be read.
+pub(super) fn await_either(one: BorrowedFd<'_>, other: BorrowedFd<'_>) -> Result<[bool; 2], ConfineError> {
+    let mut ready = [PollFd::new(&one, PollFlags::IN), PollFd::new(&other, PollFlags::IN)];
+    match poll(&mut ready, None) {
+        Ok(_) | Err(Errno::INTR) => Ok(ready.map(|one| !one.revents().is_empty())),
+        Err(error) => Err(ConfineError::at_step("wait for the program")(error)),
+    }
+}
+
 /// Stops this process, so that whoever waits for it sees that the program has stopped.
 fn stop_as_well() {
-    // SAFETY: a system call without memory.
-    unsafe { libc::kill(libc::getpid(), libc::SIGSTOP) };
+    // A process may always stop itself.
+    let _ = kill_process(getpid(), Signal::STOP);
 }
 
 /// Message of the first process to its stage: a letter, and what belongs to it.
